@@ -1,0 +1,95 @@
+package trace
+
+import (
+	"encoding/json"
+	"sync"
+	"time"
+)
+
+// Schema is the version of the trace format that this package writes.
+const Schema = 1
+
+// A Kind says what an event tells.
+type Kind uint8
+
+const (
+	_             Kind = iota
+	KindBegin          // an action begins
+	KindCall           // a tool is reached: one physical attempt begins
+	KindInterrupt      // the attempt's context ended while the tool was still at work
+	KindAnswer         // the tool's answer to a call
+	KindWait           // the program asked its sleeper for a wait
+	KindCancel         // the caller cancelled the action
+	KindEffect         // the tool did it: the ledger's truth
+	KindPublish        // the program published a terminal for the action
+	KindEnd            // the action returned to its caller
+	KindHang           // the action never returned
+	KindLeak           // something was still running after the action had ended
+	KindPanic          // the action panicked
+	KindSpin           // the action called a tool without end at one instant
+)
+
+var kindNames = [...]string{
+	"", "begin", "call", "interrupt", "answer", "wait", "cancel", "effect", "publish", "end",
+	"hang", "leak", "panic", "spin",
+}
+
+func (k Kind) String() string               { return enumString(kindNames[:], k) }
+func (k Kind) MarshalText() ([]byte, error) { return enumText("kind", kindNames[:], k) }
+
+// UnmarshalText reads the name that String prints.
+func (k *Kind) UnmarshalText(text []byte) error { return enumParse("kind", kindNames[:], text, k) }
+
+// A Role says what a call is for. Only calls of [RoleAttempt] are attempts of
+// the action; the others are seen in the trace and not counted.
+type Role uint8
+
+const (
+	RoleAttempt   Role = iota // the work itself
+	RoleAuth                  // fetching or refreshing credentials
+	RoleReconcile             // asking what became of an earlier attempt
+)
+
+var roleNames = [...]string{"", "auth", "reconcile"}
+
+func (r Role) String() string               { return enumString(roleNames[:], r) }
+func (r Role) MarshalText() ([]byte, error) { return enumText("role", roleNames[:], r) }
+
+// UnmarshalText reads the name that String prints.
+func (r *Role) UnmarshalText(text []byte) error { return enumParse("role", roleNames[:], text, r) }
+
+// An Event is one thing that happened. Which fields are set depends on the
+// kind; the zero value of a field means that it does not apply.
+type Event struct {
+	At        time.Duration   // since the trace's Start
+	Kind      Kind            //
+	Role      Role            // of a call
+	Reason    Reason          // of an end or a publication: what the program said
+	Ambiguous bool            // the call could belong to several actions and is not judged
+	Call      int             // number of the physical call over the whole trace, from 1; pairs a call with its answer
+	Action    string          // the action's name; empty: the only, undeclared one
+	Tool      string          //
+	CallID    string          // the id that the model or the protocol gave the call
+	Key       string          // the idempotency key that the call carried
+	Args      json.RawMessage // canonical, without the key
+	Result    json.RawMessage // of an answer, or of the action's end
+	Outcome   Outcome         // of an answer or interrupt: what the caller saw
+	Deadline  time.Duration   // instant at which the given context ends, since Start; 0: none
+	Wait      time.Duration   // the wait that was asked for
+	Error     string          // text of the error; never empty where there was one
+	Cause     int             // of an end: the call whose error the returned error wraps; 0: none
+	Count     int             // of an end: the attempts that the returned error tells of; 0: it does not say
+}
+
+// A Trace is what happened in one trial or one recording. The events are the
+// one truth; everything else is computed from them. A Trace is read-only once
+// it has been handed out, and may then be read by several goroutines at once.
+type Trace struct {
+	Schema int             // version of the format; see [Schema]
+	Policy json.RawMessage // content of the policy in force; nil: none declared
+	Start  time.Time       // instant of At == 0
+	Events []Event
+
+	once    sync.Once
+	actions []Action
+}
