@@ -19,6 +19,9 @@ type Action struct {
 	Reason    Reason        // what the program said of its end
 	Error     string        // text of the returned error; empty: none
 	Result    json.RawMessage
+	Want      json.RawMessage // the result that the evidence calls for; nil: not known
+	Cause     int             // the call whose error the returned error keeps; -1: of none; 0: not looked at
+	Count     int             // the attempts that the returned error tells of; 0: it does not say
 	Attempts  []Attempt // of every tool, in order of arrival; calls of another role are left out
 	Series    []Series  // the same attempts, by tool and arguments
 	Effects   []int     // indices of the effect events
@@ -54,6 +57,7 @@ type Attempt struct {
 	Args        json.RawMessage
 	Result      json.RawMessage
 	Outcome     Outcome       // as the caller saw it: an interrupt counts before a later answer
+	Answer      Outcome       // as the tool answered; differs from Outcome where the context ended first
 	Begin       time.Duration //
 	End         time.Duration // when the caller saw the outcome; meaningful where Seen
 	Seen        bool          // the caller saw an outcome
@@ -168,6 +172,7 @@ func (v *view) add(i int, e *Event, calls int) {
 	case KindEnd:
 		a.End, a.Ended, a.EndEvent = e.At, true, i
 		a.Reason, a.Error, a.Result = e.Reason, e.Error, e.Result
+		a.Want, a.Cause, a.Count = e.Want, e.Cause, e.Count
 	case KindHang, KindLeak, KindPanic, KindSpin:
 		a.Troubles = append(a.Troubles, i)
 	}
@@ -229,7 +234,7 @@ func (v *view) answer(i int, e *Event) {
 	if at == nil {
 		return
 	}
-	at.AnswerEvent, at.Answered, at.Result = i, e.At, e.Result
+	at.AnswerEvent, at.Answered, at.Answer, at.Result = i, e.At, e.Outcome, e.Result
 	if !at.Seen {
 		at.Outcome, at.End, at.Seen = e.Outcome, e.At, true
 	}

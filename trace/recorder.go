@@ -114,7 +114,8 @@ type Ending struct {
 	Reason Reason          // what the program said; zero: nothing beyond Err
 	Result json.RawMessage // canonical or not; nil: none
 	Err    error           // nil: the action claims success
-	Cause  int             // the call whose error Err wraps; 0: none
+	Want   json.RawMessage // the result that the evidence calls for; nil: not known
+	Cause  int             // the call whose error Err keeps; -1: of none; 0: not looked at
 	Count  int             // the attempts that Err tells of; 0: it does not say
 }
 
@@ -125,7 +126,7 @@ func (o *Op) End(e Ending) {
 	o.open = false
 	o.r.add(Event{
 		At: o.r.now(), Kind: KindEnd, Action: o.name, Reason: e.Reason,
-		Result: o.r.hide(Canonical(e.Result)), Error: o.r.errorText(e.Err), Cause: e.Cause, Count: e.Count,
+		Result: o.r.hide(Canonical(e.Result)), Want: o.r.hide(Canonical(e.Want)), Error: o.r.errorText(e.Err), Cause: e.Cause, Count: e.Count,
 	})
 }
 
