@@ -22,12 +22,12 @@ type Action struct {
 	Want      json.RawMessage // the result that the evidence calls for; nil: not known
 	Cause     int             // the call whose error the returned error keeps; -1: of none; 0: not looked at
 	Count     int             // the attempts that the returned error tells of; 0: it does not say
-	Attempts  []Attempt // of every tool, in order of arrival; calls of another role are left out
-	Series    []Series  // the same attempts, by tool and arguments
-	Effects   []int     // indices of the effect events
-	Published []int     // indices of the terminals that the program published
-	Waits     []int     // indices of the waits that the program asked for
-	Troubles  []int     // indices of hang, leak, panic and spin events
+	Attempts  []Attempt       // of every tool, in order of arrival; calls of another role are left out
+	Series    []Series        // the same attempts, by tool and arguments
+	Effects   []int           // indices of the effect events
+	Published []int           // indices of the terminals that the program published
+	Waits     []int           // indices of the waits that the program asked for
+	Troubles  []int           // indices of hang, leak, panic and spin events
 
 	planned time.Duration // waits asked for since the last attempt
 	slept   bool
