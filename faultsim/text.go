@@ -234,18 +234,18 @@ func (f *Fault) option(name, value string) (err error) {
 	case "cancel":
 		f.Cancel, err = positive(name, value)
 	case "hang":
-		f.Hang, err = true, flag(name, value)
+		f.Hang, err = true, bare(name, value)
 	case "done":
-		f.Done, err = true, flag(name, value)
+		f.Done, err = true, bare(name, value)
 	case "deaf":
-		f.Deaf, err = true, flag(name, value)
+		f.Deaf, err = true, bare(name, value)
 	default:
 		err = fmt.Errorf("unknown option %q of an attempt; known are hint=, form=, after=, hang, done, deaf, cancel=", name)
 	}
 	return err
 }
 
-func flag(name, value string) error {
+func bare(name, value string) error {
 	if value != "" {
 		return fmt.Errorf("%s takes no value", name)
 	}

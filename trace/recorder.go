@@ -441,3 +441,17 @@ func (r *Recorder) redactor() *redactor {
 	}
 	return r.redact
 }
+
+// Publish records a terminal that the program published for the action that
+// ctx carries, or for the only open one.
+func (r *Recorder) Publish(ctx context.Context, reason Reason) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := Event{At: r.now(), Kind: KindPublish, Reason: reason}
+	if o := r.owner(ctx, &Call{}, "", nil); o != nil {
+		e.Action = o.name
+	} else {
+		e.Ambiguous = true
+	}
+	r.add(e)
+}
