@@ -85,7 +85,7 @@ func (c *check) knows(name string) bool {
 // explore runs the drawn trials.
 func (c *check) explore() {
 	c.t.Helper()
-	tools, err := c.inspect()
+	tools, err := inspect(c.t, c.a)
 	if err != nil {
 		c.t.Fatalf("%v", err)
 	}
@@ -99,21 +99,6 @@ func (c *check) explore() {
 	s := c.draw(n)
 	r := c.trial(&s, nil)
 	c.failed(n, s, r)
-}
-
-// inspect builds the subject once to learn which tools it puts on the stage.
-func (c *check) inspect() ([]*tool, error) {
-	x := &trial{a: c.a, s: &Schedule{}, content: c.content, idle: true}
-	_, err, frozen := watched(c.t, x)
-	switch {
-	case frozen != "":
-		return nil, fmt.Errorf("%s", frozen)
-	case err != nil:
-		return nil, err
-	case len(x.stage.tools) == 0:
-		return nil, fmt.Errorf("faultsim: Subject of %q put no tool on the stage: build the code on faultsim.Tool or Stage.Client", c.a.Name)
-	}
-	return x.stage.tools, nil
 }
 
 // draw is the schedule of trial n. It is what rapid draws at the trial's seed,

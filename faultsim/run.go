@@ -18,68 +18,123 @@ const frozenAfter = 10 * time.Second
 // frozenClock is the name of that finding.
 const frozenClock = "frozen-clock"
 
+// A Result is a trial and its judgement.
+type Result struct {
+	Trace    *trace.Trace         // nil where there is none to judge
+	Findings []invariants.Finding // without those that the adapter accepts
+	Accepted []invariants.Finding // those that it accepts
+	Err      error                // the schedule could not be played; see [UnfitError]
+}
+
+// An UnfitError says that a schedule does not fit the adapter's stage: it
+// speaks of a tool that is not there, or of a failure that the tool cannot show.
+type UnfitError struct{ Text string }
+
+func (e *UnfitError) Error() string { return e.Text }
+
+// Trial plays one schedule on a fresh subject in virtual time and judges the
+// trace by all that the policy implies. It reports nothing through t; [Run] is
+// the door for tests. It must be called outside a synctest bubble.
+func Trial(t *testing.T, a Adapter, s Schedule) Result {
+	if err := a.validate(); err != nil {
+		return Result{Err: err}
+	}
+	x := &trial{a: &a, s: &s, content: a.content()}
+	tr, err := watched(t, x)
+	if err != nil {
+		return Result{Err: err}
+	}
+	r := Result{Trace: tr}
+	r.Findings, r.Accepted = a.judge(tr)
+	return r
+}
+
+// Tools returns the names of the tools that the adapter's Subject puts on the
+// stage, the main one first, and a function that tells whether the main tool
+// can answer as a fault plans.
+func Tools(t *testing.T, a Adapter) (names []string, can func(Fault) bool, err error) {
+	if err := a.validate(); err != nil {
+		return nil, nil, err
+	}
+	tools, err := inspect(t, &a)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, tool := range tools {
+		names = append(names, tool.name)
+	}
+	return names, func(f Fault) bool { return tools[0].can(&f) }, nil
+}
+
+// inspect builds the subject once to learn which tools it puts on the stage.
+func inspect(t *testing.T, a *Adapter) ([]*tool, error) {
+	x := &trial{a: a, s: &Schedule{}, content: a.content(), idle: true}
+	if _, err := watched(t, x); err != nil {
+		return nil, err
+	}
+	if len(x.stage.tools) == 0 {
+		return nil, fmt.Errorf("faultsim: Subject of %q put no tool on the stage: build the code on faultsim.Tool or Stage.Client", a.Name)
+	}
+	return x.stage.tools, nil
+}
+
 // Run plays one schedule on a fresh subject in virtual time, judges the trace
 // by all that the policy implies, and reports findings through t. It returns
-// the trace for further checks.
+// the trace for further checks, and ends the test where there is none.
 //
 // Run must be called outside a synctest bubble.
 func Run(t *testing.T, a Adapter, s Schedule) *trace.Trace {
 	t.Helper()
-	if err := a.validate(); err != nil {
-		t.Fatalf("%v", err)
+	r := Trial(t, a, s)
+	if r.Err != nil {
+		t.Fatalf("%v\n%s", r.Err, indent("schedule", s.String()))
 	}
-	tr := play(t, &a, &s)
-	if found := a.judge(tr); len(found) > 0 {
-		t.Errorf("%s\n%s", strings.TrimRight(invariants.Report(tr, found), "\n"), indent("schedule", s.String()))
+	if len(r.Findings) > 0 {
+		t.Errorf("%s\n%s", strings.TrimRight(invariants.Report(r.Trace, r.Findings), "\n"), indent("schedule", s.String()))
 	}
-	return tr
+	return r.Trace
 }
 
-// play runs one trial under the watchdog and ends the test where there is no
-// trace to judge.
-func play(t *testing.T, a *Adapter, s *Schedule) *trace.Trace {
-	t.Helper()
-	x := &trial{a: a, s: s, content: a.content()}
-	tr, err, frozen := watched(t, x)
-	if frozen != "" {
-		t.Fatalf("%s\n%s", frozen, indent("schedule", s.String()))
-	}
-	if err != nil {
-		t.Fatalf("%v\n%s", err, indent("schedule", s.String()))
-	}
-	return tr
-}
-
-// judge returns the findings that the adapter does not accept.
-func (a *Adapter) judge(tr *trace.Trace) []invariants.Finding {
-	found := invariants.Find(tr, a.invariants()...)
-	kept := found[:0]
-	for _, f := range found {
-		if _, ok := a.Accept[f.Invariant]; !ok {
-			kept = append(kept, f)
+// judge returns the findings, apart from those that the adapter accepts.
+func (a *Adapter) judge(tr *trace.Trace) (found, accepted []invariants.Finding) {
+	for _, f := range invariants.Find(tr, a.invariants()...) {
+		if _, ok := a.Accept[f.Invariant]; ok {
+			accepted = append(accepted, f)
+		} else {
+			found = append(found, f)
 		}
 	}
-	return kept
+	return found, accepted
 }
 
 // content is the policy's content for traces.
 func (a *Adapter) content() []byte { return trace.Canonical(trace.Marshal(a.Policy)) }
 
+// A FrozenError says that virtual time stood still in a trial, which cannot be
+// ended then: its goroutines stay behind.
+type FrozenError struct{ Report string }
+
+func (e *FrozenError) Error() string { return e.Report }
+
 // watched runs the trial in a goroutine that can be given up, since a bubble
 // whose clock stands still cannot be ended.
-func watched(t *testing.T, x *trial) (tr *trace.Trace, err error, frozen string) {
-	done := make(chan struct{})
+func watched(t *testing.T, x *trial) (*trace.Trace, error) {
+	type outcome struct {
+		tr  *trace.Trace
+		err error
+	}
+	done := make(chan outcome, 1)
 	go func() {
-		defer close(done)
-		tr, err = x.run(t)
+		tr, err := x.run(t)
+		done <- outcome{tr, err}
 	}()
 	limit := time.NewTimer(frozenAfter)
 	defer limit.Stop()
 	select {
-	case <-done:
-		return tr, err, ""
+	case o := <-done:
+		return o.tr, o.err
 	case <-limit.C:
-		return nil, nil, frozenReport(x)
+		return nil, &FrozenError{frozenReport(x)}
 	}
 }
 

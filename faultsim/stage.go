@@ -54,8 +54,9 @@ type act struct {
 }
 
 type callError struct {
-	call int
-	err  error
+	call   int
+	err    error
+	status bool // an HTTP status, which a client words in its own way
 }
 
 func newStage(p *invariants.Policy, rec *trace.Recorder) *Stage {
@@ -105,17 +106,19 @@ func (s *Stage) fits(sched *Schedule) error {
 		for name, faults := range sched.Actions[i].Faults {
 			t := s.lookup(name)
 			if t == nil {
-				return fmt.Errorf("the schedule speaks of tool %q, the stage has %s", name, s.names())
+				return unfit("the schedule speaks of tool %q, the stage has %s", name, s.names())
 			}
 			for n := range faults {
 				if !t.can(&faults[n]) {
-					return fmt.Errorf("%s cannot answer as attempt %d plans: %s", t.name, n+1, describe(&faults[n]))
+					return unfit("%s cannot answer as attempt %d plans: %s", t.name, n+1, describe(&faults[n]))
 				}
 			}
 		}
 	}
 	return nil
 }
+
+func unfit(format string, args ...any) error { return &UnfitError{fmt.Sprintf(format, args...)} }
 
 func (s *Stage) lookup(name string) *tool {
 	for i, t := range s.tools {
@@ -199,21 +202,21 @@ func (a *act) cancelAfter(s *Stage, d time.Duration) {
 }
 
 // answered notes what a double answered, for the judging of the action's end.
-func (s *Stage) answered(a *act, call int, result any, err error) {
+func (s *Stage) answered(a *act, result any, e callError) {
 	if a == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil {
-		a.errs = append(a.errs, callError{call, err})
+	if e.err != nil {
+		a.errs = append(a.errs, e)
 	} else {
 		a.result = result
 	}
 }
 
 // cause finds the call whose error err keeps: by identity in its chain, or by
-// its text. -1: there were errors, and err keeps none.
+// its text. -1: there were errors, and err keeps none; 0: it cannot be told.
 func (a *act) cause(err error) int {
 	if err == nil || len(a.errs) == 0 {
 		return 0
@@ -222,6 +225,9 @@ func (a *act) cause(err error) int {
 		if kept(err, a.errs[i].err) {
 			return a.errs[i].call
 		}
+	}
+	if a.errs[len(a.errs)-1].status {
+		return 0
 	}
 	return -1
 }

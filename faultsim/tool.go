@@ -49,7 +49,7 @@ func (c *call[In, Out]) run() (out Out, err error) {
 		result = trace.Marshal(out)
 	}
 	c.p.Answer(o, result, err)
-	c.s.answered(a, c.p.Number(), out, err)
+	c.s.answered(a, out, callError{call: c.p.Number(), err: err})
 	return out, err
 }
 
