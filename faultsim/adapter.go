@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rehearse-go/rehearse/invariants"
@@ -61,15 +64,20 @@ func (a *Adapter) validate() error {
 	if a.Subject == nil {
 		errs = append(errs, fmt.Errorf("adapter %q: Subject is nil: give a function that builds the code under test", a.Name))
 	}
+	for i, inv := range a.Invariants {
+		if inv.Name == "" || inv.Check == nil {
+			errs = append(errs, fmt.Errorf("adapter %q: Invariants[%d] has no Name or no Check: give it both", a.Name, i))
+		}
+	}
 	known := map[string]bool{}
 	for _, inv := range a.invariants() {
 		known[inv.Name] = true
 	}
-	for name, why := range a.Accept {
+	for _, name := range slices.Sorted(maps.Keys(a.Accept)) {
 		if !known[name] {
-			errs = append(errs, fmt.Errorf("adapter %q: Accept names %q, which is none of its invariants", a.Name, name))
+			errs = append(errs, fmt.Errorf("adapter %q: Accept names %q, which is none of its invariants: correct the name, or take it out", a.Name, name))
 		}
-		if why == "" {
+		if strings.TrimSpace(a.Accept[name]) == "" {
 			errs = append(errs, fmt.Errorf("adapter %q: Accept gives no reason for %q: say why the deviation is accepted", a.Name, name))
 		}
 	}

@@ -72,7 +72,7 @@ func BenchmarkTrial(b *testing.B) {
 	inTest(b, func(t *testing.T) {
 		var old *trace.Trace
 		for b.Loop() {
-			x := trial{a: &a, s: &s, content: c, storage: old}
+			x := newTrial(&a, &s, c, old)
 			tr, err := x.run(t)
 			if err != nil {
 				t.Fatal(err)
@@ -99,7 +99,7 @@ func BenchmarkTrialOnly(b *testing.B) {
 	inTest(b, func(t *testing.T) {
 		var old *trace.Trace
 		for b.Loop() {
-			x := trial{a: &a, s: &s, content: c, storage: old}
+			x := newTrial(&a, &s, c, old)
 			tr, err := x.run(t)
 			if err != nil {
 				t.Fatal(err)
