@@ -67,18 +67,40 @@ func (c *check) replay() {
 		if !c.knows(k.invariant) {
 			c.t.Fatalf("%s: the invariant %q is none of those of adapter %q: %s\n    correct the name, or delete the file if it has lost its point", k.at(nil), k.invariant, c.a.Name, strings.Join(c.names(), ", "))
 		}
-		r := c.trial(&k.schedule)
+		origin := "saved case " + k.path
+		r, rate := c.again(k)
 		if u, ok := errors.AsType[*UnfitError](r.err); ok {
 			c.t.Fatalf("%s: the case no longer fits the adapter: %v\n    correct the line, or delete the file if it has lost its point", k.at(u), u)
 		}
 		if r.err != nil {
-			c.unplayable(r.err, &k.schedule, "saved case "+k.path, k.path)
+			c.unplayable(r.err, &k.schedule, origin, k.path)
 		}
 		if r.broken() {
+			if rate < reruns {
+				origin += rareness(rate)
+			}
 			r.lead(k.invariant)
-			c.report(r, &k.schedule, "saved case "+k.path, k.path)
+			c.report(r, &k.schedule, origin, k.path)
 		}
 	}
+}
+
+// again runs a saved case, as often as it takes to see a failure that a race
+// decides, and counts the runs that fail.
+func (c *check) again(k *savedCase) (r *result, rate int) {
+	for range reruns {
+		now := c.trial(&k.schedule)
+		if now.err != nil {
+			return now, 0
+		}
+		if now.broken() {
+			rate++
+		}
+		if r == nil || !r.broken() {
+			r = now
+		}
+	}
+	return r, rate
 }
 
 func (c *check) knows(name string) bool {
@@ -113,20 +135,17 @@ func (c *check) explore() {
 	if c.set.exploring {
 		c.t.Logf("exploring; run it again: %s", c.rerun(true))
 	}
-	n := c.firstFailing()
-	if n < 0 {
-		return
+	if n, r := c.firstFailing(); r != nil {
+		c.failed(n, c.draw(n), r)
 	}
-	s := c.draw(n)
-	c.failed(n, s, c.trial(&s))
 }
 
 // draw is the schedule of trial n: what rapid draws at the trial's own seed.
 func (c *check) draw(n int) Schedule { return c.gen.Example(int(trialSeed(c.set.seed, n))) }
 
-// firstFailing runs the trials and returns the number of the first one that
-// fails, whatever the number of workers; -1: none does.
-func (c *check) firstFailing() int {
+// firstFailing runs the trials and returns the first one that fails, whatever
+// the number of workers; nil: none does.
+func (c *check) firstFailing() (number int, r *result) {
 	p := &pool{trials: int64(c.set.trials), finished: make(chan struct{})}
 	p.failed.Store(p.trials)
 	p.current = make([]atomic.Pointer[trial], min(runtime.GOMAXPROCS(0), c.set.trials))
@@ -137,10 +156,9 @@ func (c *check) firstFailing() int {
 	}
 	go func() { wg.Wait(); close(p.finished) }()
 	c.watch(p)
-	if n := p.failed.Load(); n < p.trials {
-		return int(n)
-	}
-	return -1
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int(p.failed.Load()), p.first
 }
 
 // A pool is what the workers of one property share.
@@ -149,6 +167,8 @@ type pool struct {
 	next     atomic.Int64
 	done     atomic.Int64
 	failed   atomic.Int64            // the lowest number of a trial that failed
+	mu       sync.Mutex              // guards first, and the changes of failed
+	first    *result                 // what came of that trial
 	stopped  atomic.Bool             // no further trial begins
 	current  []atomic.Pointer[trial] // what each worker runs; nil: nothing
 	numbers  []atomic.Int64          // the number of that trial
@@ -173,15 +193,20 @@ func (c *check) work(p *pool, w int) {
 		p.done.Add(1)
 		old = r.tr
 		if r.broken() || r.err != nil {
-			lower(&p.failed, n)
+			failed := r
+			p.fails(n, &failed)
 			old = nil
 		}
 	}
 }
 
-// lower stores n where it is smaller.
-func lower(v *atomic.Int64, n int64) {
-	for old := v.Load(); n < old && !v.CompareAndSwap(old, n); old = v.Load() {
+// fails notes a trial that failed, unless one before it has.
+func (p *pool) fails(n int64, r *result) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n < p.failed.Load() {
+		p.failed.Store(n)
+		p.first = r
 	}
 }
 

@@ -22,50 +22,57 @@ func (c *check) failed(n int, s Schedule, r *result) {
 	if r.err != nil {
 		c.unplayable(r.err, &s, origin, "")
 	}
-	name, rate := c.repeat(&s, r)
-	switch {
-	case rate == 0:
+	again, rate := c.repeat(&s, r.found[0].Invariant)
+	if rate == 0 {
 		c.unrepeatable(s, r, origin)
-	case rate < reruns:
-		origin += fmt.Sprintf("; it fails in %d of %d runs: a race in the code under test decides", rate, reruns)
-	default:
-		s = c.shrink(s, name)
-		r = c.trial(&s)
 	}
-	r.lead(name)
+	r = again
+	name := r.found[0].Invariant
+	if rate < reruns {
+		origin += rareness(rate)
+	} else if small := c.shrink(s, name); c.always(&small, name, reruns) {
+		s, r = small, c.trial(&small)
+		r.lead(name)
+	}
 	c.report(r, &s, origin, "")
 }
 
-// repeat runs the schedule again and returns the invariant that it breaks
-// first and in how many of the runs.
-func (c *check) repeat(s *Schedule, r *result) (name string, rate int) {
-	var again *result
+// rareness says how often a schedule fails that does not always fail.
+func rareness(rate int) string {
+	return fmt.Sprintf("; it fails in %d of %d runs: a race in the code under test decides", rate, reruns)
+}
+
+// repeat runs the schedule again, and returns one of the runs that break the
+// invariant, or else any other, and how many break the same one.
+func (c *check) repeat(s *Schedule, name string) (again *result, rate int) {
+	var broken []*result
 	for range reruns {
-		if now := c.trial(s); now.broken() {
-			rate++
-			if again == nil {
-				again = now
-			}
+		if r := c.trial(s); r.err == nil && r.broken() {
+			broken = append(broken, r)
 		}
 	}
-	if !r.broken() && again != nil {
-		*r = *again
+	for _, r := range broken {
+		if !r.breaks(name) {
+			continue
+		}
+		if rate++; again == nil {
+			again = r
+			again.lead(name)
+		}
 	}
-	if r.broken() {
-		name = r.found[0].Invariant
+	if again != nil || len(broken) == 0 {
+		return again, rate
 	}
-	return name, rate
+	return broken[0], len(broken)
 }
 
 // unrepeatable reports a failure that does not come back alone.
 func (c *check) unrepeatable(s Schedule, r *result, origin string) {
 	c.t.Helper()
-	text := "state-between-trials: a trial failed among others and passes alone\n" +
+	text := fmt.Sprintf("state-between-trials: a trial broke %s among others and passes alone\n", r.found[0].Invariant) +
 		"    advice: look for a package-level variable in the code under test (a breaker, a limiter, a client, a counter), or for a race: build everything in Subject\n"
-	if r.broken() {
-		text = r.found[0].String() + text + r.tr.Timeline(r.found[0].Events...)
-	}
-	c.t.Fatalf("%s%s\n%s\nrun it again: %s", text, indent("schedule", s.String()), origin, c.rerun(true))
+	text += "\n" + strings.TrimRight(invariants.Report(r.tr, r.found), "\n")
+	c.t.Fatalf("%s\n%s\n%s\nrun it again: %s", text, indent("schedule", s.String()), origin, c.rerun(true))
 }
 
 // lead puts the findings of the invariant first.
@@ -87,17 +94,13 @@ func (r *result) lead(name string) {
 // the user's own rapid properties that run at the same time.
 func (c *check) shrink(s Schedule, name string) Schedule {
 	stop := time.Now().Add(shrinkTime)
-	breaks := func(smaller Schedule) bool {
-		r := c.trial(&smaller)
-		return r.err == nil && r.breaks(name)
-	}
 	for again := true; again; {
 		again = false
 		for smaller := range steps(s, c.drawer) {
 			if time.Now().After(stop) {
 				return s
 			}
-			if breaks(smaller) {
+			if c.always(&smaller, name, 3) {
 				s, again = smaller, true
 				break
 			}
@@ -116,6 +119,17 @@ func (c *check) unplayable(err error, s *Schedule, origin, path string) {
 	}
 	k := savedCase{invariant: frozenClock, schedule: *s, path: path}
 	c.fatal(text, &k, origin)
+}
+
+// always reports whether the schedule breaks the invariant in each of n runs. A
+// step can put two events at one instant, where chance decides.
+func (c *check) always(s *Schedule, name string, n int) bool {
+	for range n {
+		if r := c.trial(s); r.err != nil || !r.breaks(name) {
+			return false
+		}
+	}
+	return true
 }
 
 // report saves the case, unless it comes from a file, and ends the test.

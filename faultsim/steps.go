@@ -108,19 +108,21 @@ func rounder(s Schedule, i int, yield func(Schedule) bool) bool {
 	return true
 }
 
-// rounderTimes yields shorter times with fewer digits: a second, then d cut to
-// coarser and finer units, then half of d where that is whole.
+// rounderTimes yields shorter times with fewer digits. They keep d's part below
+// a microsecond, which is what keeps the instants of a drawn schedule apart: at
+// one instant, chance decides the order.
 func rounderTimes(d time.Duration) iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
+		odd := d % time.Microsecond
+		whole := d - odd
+		if odd > 0 && whole > 0 && !yield(odd) {
+			return
+		}
 		for _, unit := range []time.Duration{time.Hour, time.Minute, time.Second, 100 * time.Millisecond, 10 * time.Millisecond, time.Millisecond, time.Microsecond} {
-			if d > unit && !yield(unit) {
-				return
-			}
-			if t := d.Truncate(unit); t < d && t > unit && !yield(t) {
-				return
-			}
-			if half := d / 2; d%(2*unit) == 0 && half > unit && !yield(half) {
-				return
+			for _, t := range []time.Duration{unit, whole.Truncate(unit), (whole / 2).Truncate(unit)} {
+				if t > 0 && t < whole && !yield(t+odd) {
+					return
+				}
 			}
 		}
 	}
