@@ -178,10 +178,18 @@ type pool struct {
 // work runs trials until there are none left that matter.
 func (c *check) work(p *pool, w int) {
 	var old *trace.Trace
-	defer p.current[w].Store(nil)
+	var n int64
+	ended := true
+	defer func() {
+		p.current[w].Store(nil)
+		if ended {
+			p.fails(n, &result{err: errEnded})
+		}
+	}()
 	for {
-		n := p.next.Add(1) - 1
+		n = p.next.Add(1) - 1
 		if n >= p.failed.Load() || p.stopped.Load() {
+			ended = false
 			return
 		}
 		s := c.draw(int(n))

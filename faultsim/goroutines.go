@@ -1,6 +1,7 @@
 package faultsim
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -40,13 +41,21 @@ func (g *goroutine) state() string {
 	return state
 }
 
+// bubble is the number of its bubble.
+func (g *goroutine) bubble() string { return numberIn(g.head) }
+
+func numberIn(head string) string {
+	_, number, _ := strings.Cut(head, "synctest bubble ")
+	return number[:len(number)-len(strings.TrimLeft(number, "0123456789"))]
+}
+
+// root reports whether it is the goroutine that runs the bubble.
+func (g *goroutine) root() bool { return strings.Contains(g.head, "synctest.Run") }
+
 // bubbleNumber is the number of the caller's bubble.
 func bubbleNumber() string {
 	var buf [128]byte
-	_, number, _ := strings.Cut(string(buf[:runtime.Stack(buf[:], false)]), "synctest bubble ")
-	number, _, _ = strings.Cut(number, "]")
-	number, _, _ = strings.Cut(number, ",")
-	return number
+	return numberIn(string(buf[:runtime.Stack(buf[:], false)]))
 }
 
 // leftovers says where the goroutines that a bubble has left behind are
@@ -54,7 +63,7 @@ func bubbleNumber() string {
 func leftovers(bubble string) string {
 	var places []string
 	for _, g := range goroutines() {
-		if !strings.Contains(g.head, "synctest bubble "+bubble+"]") && !strings.Contains(g.head, "synctest bubble "+bubble+",") || strings.Contains(g.head, "synctest.Run") {
+		if g.bubble() != bubble || g.root() {
 			continue
 		}
 		if at := g.site(); at != "" {
@@ -87,7 +96,8 @@ func (g *goroutine) site() string {
 		if strings.HasPrefix(fn, "created by ") {
 			return ""
 		}
-		if !strings.HasPrefix(at, goroot) && !ours(fn) {
+		file, _, _ := strings.Cut(at, ":")
+		if strings.HasSuffix(file, "_test.go") || !strings.HasPrefix(at, goroot) && !ours(fn) {
 			return fmt.Sprintf("%s (%s)", fn[strings.LastIndexByte(fn, '/')+1:], filepath.Base(at))
 		}
 	}
@@ -126,11 +136,16 @@ type holdup struct {
 	stack string
 }
 
-// holdups returns the goroutines in bubbles that are not durably blocked.
-func holdups() []holdup {
+// holdups returns the goroutines in the bubble that are not durably blocked.
+// Where the bubble's number is not known, it takes all bubbles, the latest first.
+func holdups(bubble string) []holdup {
+	all := goroutines()
+	slices.SortStableFunc(all, func(a, b goroutine) int {
+		return cmp.Or(cmp.Compare(len(b.bubble()), len(a.bubble())), strings.Compare(b.bubble(), a.bubble()))
+	})
 	var found []holdup
-	for _, g := range goroutines() {
-		if strings.Contains(g.head, "(durable)") || strings.Contains(g.head, "synctest.Run") {
+	for _, g := range all {
+		if strings.Contains(g.head, "(durable)") || g.root() || bubble != "" && g.bubble() != bubble {
 			continue
 		}
 		at := g.site()

@@ -64,6 +64,7 @@ func loopAdapter(l loop) Adapter {
 // subjectAdapter plugs in a bare function of one tool.
 func subjectAdapter(run func(ctx context.Context, s *Stage, tool trace.Func[string, int]) (any, error)) Adapter {
 	a := homeAdapter()
+	a.Policy.Attempt = 0
 	a.Subject = func(s *Stage) Action {
 		tool := Tool(s, "weather", func(ctx context.Context, city string) (int, error) { return 19, nil },
 			Errors{trace.Transient: errBusy, trace.Forbidden: errForbidden})

@@ -1,6 +1,7 @@
 package faultsim
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -132,8 +133,9 @@ func watched(t *testing.T, x *trial) (*trace.Trace, error) {
 	x.detail = true
 	done := make(chan outcome, 1)
 	go func() {
-		tr, err := x.run(t)
-		done <- outcome{tr, err}
+		o := outcome{err: errEnded}
+		defer func() { done <- o }()
+		o.tr, o.err = x.run(t)
 	}()
 	limit := time.NewTimer(frozenAfter)
 	defer limit.Stop()
@@ -145,10 +147,14 @@ func watched(t *testing.T, x *trial) (*trace.Trace, error) {
 	}
 }
 
+// errEnded is the error of a trial whose goroutine has been ended. The bubble
+// ends it where the race detector has found something in the trial.
+var errEnded = errors.New("faultsim: the trial was ended by its test: see what the race detector or the code under test has reported")
+
 // frozenReport says why virtual time stands still, what was recorded until
 // then, and which goroutines hold it up.
 func frozenReport(x *trial) string {
-	held := holdups()
+	held := holdups(x.number())
 	cause := "no goroutine shows why"
 	if len(held) > 0 {
 		cause = held[0].cause

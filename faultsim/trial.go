@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,12 +33,12 @@ type trial struct {
 	first act     // storage of the first action
 	few   [1]*act // storage of the list of actions
 
-	done   bool   // the phases went through to their end
-	closed bool   // the last phase has begun
-	relief relief // of an action that hangs
-	err    error  // the schedule cannot be played, or Subject failed
-	leak   string // the bubble's complaint
-	bubble string // the bubble's number, in detail
+	done   bool         // the phases went through to their end
+	closed bool         // the last phase has begun
+	relief relief       // of an action that hangs
+	err    error        // the schedule cannot be played, or Subject failed
+	leak   string       // the bubble's complaint
+	bubble atomic.Value // the number of its bubble, in detail: a string
 }
 
 // newTrial makes a trial. storage is a trace that nobody reads any more, whose
@@ -72,18 +73,24 @@ func (x *trial) inBubble(t *testing.T) {
 		if p := recover(); p != nil {
 			x.leak = fmt.Sprint(p)
 			if x.detail {
-				x.leak += leftovers(x.bubble)
+				x.leak += leftovers(x.number())
 			}
 		}
 	}()
 	synctest.Test(t, x.phases)
 }
 
+// number is the number of the trial's bubble; empty: not known.
+func (x *trial) number() string {
+	n, _ := x.bubble.Load().(string)
+	return n
+}
+
 // phases: build, act, settle, close.
 func (x *trial) phases(t *testing.T) {
 	defer x.unwind(t)
 	if x.detail {
-		x.bubble = bubbleNumber()
+		x.bubble.Store(bubbleNumber())
 	}
 	time.Sleep(epoch.Sub(time.Now()))
 	action, err := x.build()
@@ -179,6 +186,7 @@ func (x *trial) takeOver(action Action, rest []Plan) {
 			x.finish()
 		}
 	}()
+	synctest.Wait() // virtual time orders nothing in the eyes of the race detector
 	x.inTurn(action, rest)
 }
 
