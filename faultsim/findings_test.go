@@ -309,7 +309,7 @@ func TestFrozenClockNamesTheCauseAndThePlace(t *testing.T) {
 			mu.Lock()
 			mu.Unlock()
 		}, "waits for a mutex that another goroutine holds while it waits"},
-		"a real file": {func(ctx context.Context, tool weatherTool) { _, _ = real.Read(make([]byte, 1)) }, "waits for the real world (network, file, process)"},
+		"a real file":            {func(ctx context.Context, tool weatherTool) { _, _ = real.Read(make([]byte, 1)) }, "waits for the real world (network, file, process)"},
 		"a channel from outside": {func(ctx context.Context, tool weatherTool) { <-release }, "waits for a channel that was made outside the bubble"},
 		"a select on a channel from outside": {func(ctx context.Context, tool weatherTool) {
 			select {
