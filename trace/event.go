@@ -73,11 +73,12 @@ type Event struct {
 	Key       string          // the idempotency key that the call carried
 	Args      json.RawMessage // canonical, without the key
 	Result    json.RawMessage // of an answer, or of the action's end
+	Want      json.RawMessage // of an end: the result that the evidence calls for; nil: not known
 	Outcome   Outcome         // of an answer or interrupt: what the caller saw
 	Deadline  time.Duration   // instant at which the given context ends, since Start; 0: none
 	Wait      time.Duration   // the wait that was asked for
 	Error     string          // text of the error; never empty where there was one
-	Cause     int             // of an end: the call whose error the returned error wraps; 0: none
+	Cause     int             // of an end: the call whose error the returned error keeps; -1: of none; 0: not looked at
 	Count     int             // of an end: the attempts that the returned error tells of; 0: it does not say
 }
 
