@@ -68,7 +68,7 @@ func encodeJSON(value any) json.RawMessage {
 }
 
 // quoteJSON writes s as a JSON string. Invalid UTF-8 becomes U+FFFD.
-func quoteJSON(s string) json.RawMessage { return encodeJSON(s) }
+func quoteJSON(s string) json.RawMessage { return encodeJSON(strings.ToValidUTF8(s, "\ufffd")) }
 
 // shortNumbers gives equal numbers one spelling: 1.0 and 1e0 become 1.
 func shortNumbers(value any) any {

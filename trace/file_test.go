@@ -299,8 +299,8 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		tr.Actions()
-		// tr.Timeline(0)
-		// tr.Metrics()
+		tr.Timeline(0)
+		_ = tr.Metrics().String()
 		again, text, err := writeRead(tr)
 		if err != nil || !sameTrace(tr, again) {
 			t.Fatalf("error %v, or not equal after writing\n%s", err, text)
