@@ -1,6 +1,7 @@
 package trace_test
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -246,7 +247,7 @@ func hostile() (*trace.Trace, []int) {
 
 func redacted() (*trace.Trace, []int) {
 	r := trace.Recorder{DigestKey: []byte("fixed"), Keep: func(f string) bool { return f == "city" }, Key: "key"}
-	ctx, op := r.Begin(ctxBackground, "forecast")
+	ctx, op := r.Begin(context.Background(), "forecast")
 	for _, user := range []string{"jane@example.com", "jane@example.com", "joe@example.com"} {
 		p := r.Call(ctx, trace.Call{Tool: "weather", Args: trace.Marshal(map[string]any{"city": "Pune", "user": user, "key": "secret-key-1"})})
 		p.Answer(trace.Outcome{Class: trace.Transient, Code: "503"}, nil, fmt.Errorf("no forecast for %s", user))

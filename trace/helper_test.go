@@ -1,5 +1,0 @@
-package trace_test
-
-import "context"
-
-var ctxBackground = context.Background()
