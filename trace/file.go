@@ -25,7 +25,7 @@ func (e *FileError) Error() string {
 	if e.Field != "" {
 		field = fmt.Sprintf(", field %q", e.Field)
 	}
-	return fmt.Sprintf("trace: line %d%s: %v (%d good events before it)", e.Line, field, e.Err, e.Good)
+	return fmt.Sprintf("trace: line %d%s: %v (%s before it)", e.Line, field, e.Err, plural(e.Good, "good event"))
 }
 
 // Unwrap returns what is wrong with the line.

@@ -172,14 +172,14 @@ func (m Metrics) String() string {
 	fmt.Fprintf(&b, "\n%s prevented, %d not\n", plural(m.EffectsPrevented, "repeated effect"), m.EffectsRepeated)
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	if len(m.PerAction) > 0 {
-		fmt.Fprint(w, "\naction\tattempts\tdelay\tplanned\n")
+		fmt.Fprint(w, "\naction\tattempts\tdelay\tplanned\texhausted\n")
 	}
 	for _, a := range m.PerAction {
-		planned := span(a.Planned)
+		exhausted := "no"
 		if a.Exhausted {
-			planned += "\texhausted"
+			exhausted = "yes"
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", orElse(plainName(a.Action), "-"), a.Attempts, span(a.Delay), planned)
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", orElse(plainName(a.Action), "-"), a.Attempts, span(a.Delay), span(a.Planned), exhausted)
 	}
 	_ = w.Flush() // a strings.Builder does not fail
 	if len(m.Retries) > 0 {

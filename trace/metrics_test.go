@@ -27,9 +27,9 @@ func TestMetricsAreStable(t *testing.T) {
 	const want = `2 actions, 3 attempts, 0 exhausted, 100ms of delay
 0 repeated effects prevented, 0 not
 
-action  attempts  delay  planned
-pay     1         0s     0s
-pay#2   2         100ms  0s
+action  attempts  delay  planned  exhausted
+pay     1         0s     0s       no
+pay#2   2         100ms  0s       no
 
 tool  after      retries  succeeded
 bank  transient  1        1
