@@ -65,25 +65,28 @@ func TestActionsAreComputedOnce(t *testing.T) {
 	require.Empty(t, (&trace.Trace{}).Actions())
 }
 
-// worldGen draws traces with few names, so that things meet: up to 12 actions,
-// 12 tools, sparse call numbers, calls that are never answered.
+// worldGen draws traces with few names, so that things meet: many actions,
+// many tools, sparse call numbers, calls that are never answered.
 func worldGen() *rapid.Generator[*trace.Trace] {
 	return rapid.Custom(func(t *rapid.T) *trace.Trace {
-		names := rapid.IntRange(1, 12).Draw(t, "names")
+		// The two ends matter: one of each, and more than are searched one by one.
+		actions := rapid.SampledFrom([]int{1, 2, 20}).Draw(t, "actions")
+		tools := rapid.SampledFrom([]int{1, 2, 20}).Draw(t, "tools")
 		step := rapid.SampledFrom([]int{1, 1, 1000}).Draw(t, "step")
+		kinds := rapid.OneOf(rapid.Just(trace.KindCall), rapid.Just(trace.KindAnswer), rapid.Map(enumGen(trace.KindSpin-1), func(k trace.Kind) trace.Kind { return k + 1 }))
 		tr := &trace.Trace{}
 		var open []trace.Event
 		call := 0
 		for range rapid.IntRange(0, 60).Draw(t, "events") {
 			e := trace.Event{
 				At:     time.Duration(len(tr.Events)),
-				Kind:   1 + enumGen(trace.KindSpin-1).Draw(t, "kind"),
-				Action: fmt.Sprint("a", rapid.IntRange(1, names).Draw(t, "action")),
+				Kind:   kinds.Draw(t, "kind"),
+				Action: fmt.Sprint("a", rapid.IntRange(1, actions).Draw(t, "action")),
 			}
 			switch e.Kind {
 			case trace.KindCall:
 				call += step
-				e.Call, e.Tool = call, fmt.Sprint("t", rapid.IntRange(1, names).Draw(t, "tool"))
+				e.Call, e.Tool = call, fmt.Sprint("t", rapid.IntRange(1, tools).Draw(t, "tool"))
 				e.Args = trace.Marshal(rapid.IntRange(1, 2).Draw(t, "args"))
 				open = append(open, e)
 			case trace.KindAnswer, trace.KindInterrupt, trace.KindEffect:

@@ -37,7 +37,10 @@ func (r *Recorder) Call(ctx context.Context, c Call) Pending {
 	defer r.mu.Unlock()
 	args, key := r.args(&c)
 	r.calls++
-	p := Pending{r: r, number: r.calls, tool: c.Tool, key: key, hidden: r.hideKey(key)}
+	p := Pending{r: r, number: r.calls, tool: c.Tool}
+	if key != "" {
+		p.key, p.hidden = key, r.hideKey(key)
+	}
 	if p.op = r.owner(ctx, c.Tool, key, args); p.op != nil {
 		p.op.notice()
 		p.n = p.op.count(&c, key, args)

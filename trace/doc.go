@@ -60,9 +60,9 @@
 //
 //  1. the action that the call's context carries, as [Do] and
 //     [Recorder.Begin] hand it on;
-//  2. the one action that has sent the same idempotency key to the same tool;
+//  2. the one action that last sent the same idempotency key to the same tool;
 //  3. the only action that is open;
-//  4. the one action that has sent equal arguments to the same tool, an open
+//  4. the one action that last sent equal arguments to the same tool, an open
 //     one before one that has ended: so a detached retry is found.
 //
 // Where no action was ever declared, all calls are of one without a name, and

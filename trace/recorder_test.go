@@ -271,6 +271,36 @@ func TestDeadlinesAreInstantsOfTheTrace(t *testing.T) {
 	})
 }
 
+func TestAnOpTellsWhatOnlyItsDriverKnows(t *testing.T) {
+	r := &trace.Recorder{Clear: true}
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Hour))
+	defer cancel()
+	_, op := r.Begin(ctx, "a")
+	op.Cancel()
+	op.Publish(trace.ReasonCancelled)
+	op.Trouble(trace.KindLeak, "one goroutine")
+	op.End(trace.Ending{Reason: trace.ReasonCancelled, Err: context.Canceled, Want: json.RawMessage(` 1 `), Cause: -1, Count: 2})
+	a := r.Trace().Actions()[0]
+	require.True(t, a.Cancelled())
+	require.Negative(t, a.Deadline)
+	require.Equal(t, []int{2}, a.Published)
+	require.Equal(t, []int{3}, a.Troubles)
+	require.Equal(t, "1", string(a.Want))
+	require.Equal(t, -1, a.Cause)
+	require.Equal(t, 2, a.Count)
+	require.Equal(t, trace.ReasonCancelled, a.Reason)
+}
+
+func TestADeadlineAtTheStartIsADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &trace.Recorder{Clear: true}
+		ctx, cancel := context.WithDeadline(t.Context(), time.Now())
+		defer cancel()
+		r.Begin(ctx, "a")
+		require.Equal(t, time.Duration(-1), r.Trace().Actions()[0].Deadline)
+	})
+}
+
 func TestDoRecordsACancelBeforeWhatComesOfIt(t *testing.T) {
 	for range 100 { // context tells of a cancel on another goroutine: the order must not depend on it
 		synctest.Test(t, func(t *testing.T) {

@@ -36,6 +36,7 @@ type spot struct {
 type shown struct {
 	args json.RawMessage
 	key  string
+	call int
 }
 
 // An effect is what a tool does once for a key.
@@ -187,23 +188,25 @@ func (w *teller) tellCall(e *Event, d *detail) {
 	}
 	at := w.attempts[e.Call]
 	before := w.shown[p]
-	w.shown[p] = &shown{e.Args, e.Key}
+	w.shown[p] = &shown{e.Args, e.Key, e.Call}
 	tellArguments(before, e, at != nil && at.N == 1, d)
 	if e.CallID != "" {
 		d.left("id %s", shortKey(e.CallID))
 	}
-	if at != nil && at.N > 1 {
-		tellGap(at, d)
+	if at != nil && at.N > 1 && before != nil {
+		tellGap(at, w.attempts[before.call], d)
 	} else if at != nil && at.Slept {
 		d.time("after a wait of %s", span(at.Planned))
 	}
-	if e.Deadline == 0 {
-		return
-	}
-	if left := e.Deadline - e.At; left > 0 {
+	switch left := e.Deadline - e.At; {
+	case e.Deadline == 0:
+	case left > 0:
 		d.left("%s left", roughly(left))
-	} else {
-		d.left("its deadline has passed")
+	default:
+		d.add("its deadline has passed")
+	}
+	if at != nil && !at.Seen {
+		d.add("never answered")
 	}
 }
 
@@ -254,8 +257,10 @@ func apart(key, other string) string {
 }
 
 // tellGap shows the time since the attempt before, and what was planned.
-func tellGap(at *Attempt, d *detail) {
+func tellGap(at, before *Attempt, d *detail) {
 	switch {
+	case before == nil || !before.Seen:
+		d.add("though the one before has no answer")
 	case at.Gap < 0:
 		d.time("before the answer to the one before")
 	case at.Gap == 0 && !at.Slept:
@@ -275,7 +280,11 @@ func (w *teller) tellWait(e *Event, d *detail) {
 	if a == nil || a.Deadline == 0 || e.Ambiguous || e.At+e.Wait < a.Deadline {
 		return
 	}
-	d.left("past the deadline, with %s left", roughly(max(a.Deadline-e.At, 0)))
+	if left := a.Deadline - e.At; left > 0 {
+		d.left("past the deadline, with %s left", roughly(left))
+		return
+	}
+	d.add("the deadline has passed")
 }
 
 func outcomeWord(o Outcome) string { return orElse(o.Class.String(), "answer") }

@@ -294,6 +294,43 @@ func markedInStreak() (*trace.Trace, []int) {
 	return &c.Trace, append(marks, 70)
 }
 
+// oddEvents has what is in no other case.
+func oddEvents() (*trace.Trace, []int) {
+	c := newScript()
+	c.args = `"7"`
+	c.begin("pay", s)
+	keys := []string{"invoice-7-attempt-1", "invoice-7-attempt-2", "another", "", "k"}
+	for i, key := range keys {
+		n := c.call(trace.Event{Action: "pay", Tool: "bank", Key: key, Deadline: s, Args: json.RawMessage(fmt.Sprintf(`"%d"`, 7+i/4))})
+		c.answer("pay", "bank", n, trace.Outcome{Class: trace.Conflict, Effect: trace.EffectNotDone, Advice: trace.AdviceStop, Hint: 1500 * time.Microsecond}, "no")
+		c.at += 300 * ms
+	}
+	c.wait("pay", time.Hour)
+	c.at += 1234567 * time.Nanosecond
+	c.event(trace.Event{Kind: trace.KindWait, Wait: 2 * time.Hour, Ambiguous: true})
+	c.event(trace.Event{Kind: trace.KindPublish, Action: "pay"})
+	c.event(trace.Event{Kind: trace.KindPanic, Action: "pay", Error: "boom"})
+	c.call(trace.Event{Action: "pay", Tool: "a tool with quite a long name, the end of which tells most: #7", Args: json.RawMessage(`{"a":1,"b":2,"c":3,"d":{"e":4},"f":5}`)})
+	c.call(trace.Event{Action: "pay", Tool: "a tool with quite a long name, the end of which tells most: #7", Args: json.RawMessage(`{"b":3,"c":4,"d":{"e":"` + strings.Repeat("5", 99) + `"},"f":5}`)})
+	c.event(trace.Event{Kind: trace.KindEnd, Action: "pay", Error: "gave up", Cause: -1, Count: 4})
+	c.event(trace.Event{Kind: trace.KindEnd, Action: "pay", Result: json.RawMessage(`{"own":true}`)})
+	return &c.Trace, nil
+}
+
+// twoInStep are two actions that fail in turn.
+func twoInStep() (*trace.Trace, []int) {
+	c := newScript()
+	for range 20 {
+		for _, action := range []string{"a", "b"} {
+			n := c.call(trace.Event{Action: action, Tool: "weather"})
+			c.answer(action, "weather", n, unavailable, "busy")
+			c.at += ms
+		}
+		c.at += s
+	}
+	return &c.Trace, nil
+}
+
 func spin() (*trace.Trace, []int) {
 	c := newScript()
 	c.begin("forecast", 0)
@@ -310,7 +347,7 @@ func TestTimeline(t *testing.T) {
 		"single_success": singleSuccess, "retries": retries, "long_streak": longStreak, "jittered_streak": jitteredStreak,
 		"cancel_in_backoff": cancelInBackoff, "overlapping_actions": overlapping, "pages_and_drift": pages,
 		"ambiguous_call": ambiguous, "hostile_text": hostile, "redacted": redacted, "empty": empty,
-		"deaf_tool": deafTool, "marked_events": markedInStreak, "spin": spin,
+		"deaf_tool": deafTool, "marked_events": markedInStreak, "spin": spin, "odd_events": oddEvents, "two_in_step": twoInStep,
 	}
 	for name, make := range tests {
 		t.Run(name, func(t *testing.T) {
