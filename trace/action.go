@@ -19,7 +19,7 @@ type Action struct {
 	CancelAt  int           // index of the cancel event; -1: none
 	Reason    Reason        // what the program said of its end
 	Error     string        // text of the returned error; empty: none
-	Result    json.RawMessage
+	Result    json.RawMessage // what it returned, canonical; nil: nothing
 	Want      json.RawMessage // the result that the evidence calls for; nil: not known
 	Cause     int             // the call whose error the returned error keeps; -1: of none; 0: not looked at
 	Count     int             // the attempts that the returned error tells of; 0: it does not say
@@ -44,31 +44,32 @@ func (a *Action) Cancelled() bool { return a.CancelAt >= 0 }
 // drift; after a success, changed arguments open a new series (the next page)
 // and unchanged ones are a needless call of the same series.
 type Series struct {
-	Tool     string
-	Attempts []Attempt
+	Tool     string    // the same for all of them
+	Attempts []Attempt // at least one, in order of arrival
 }
 
-// An Attempt is one physical execution asked of a tool.
+// An Attempt is one physical execution asked of a tool. All instants are since
+// the trace's Start.
 type Attempt struct {
-	Event       int    // index of its call event
-	AnswerEvent int    // index of its answer event; -1: none came
-	Call        int    // the number of the physical call over the whole trace
-	N           int    // number within its series, from 1
-	Tool        string //
-	CallID      string //
-	Key         string //
-	Args        json.RawMessage
-	Result      json.RawMessage
-	Outcome     Outcome       // as the caller saw it: an interrupt counts before a later answer
-	Begin       time.Duration //
-	End         time.Duration // when the caller saw the outcome; meaningful where Seen
-	Seen        bool          // the caller saw an outcome
-	Interrupted time.Duration // instant at which the context ended in flight; 0: it did not
-	Answered    time.Duration // instant of the tool's answer; meaningful where AnswerEvent >= 0
-	Deadline    time.Duration // instant at which the given context ends; 0: none
-	Gap         time.Duration // from the end of the attempt before it in its series to its begin; 0 for the first; negative: they overlap
-	Planned     time.Duration // the waits asked of the sleeper in that gap
-	Slept       bool          // there was such a wait
+	Event       int             // index of its call event
+	AnswerEvent int             // index of its answer event; -1: none came
+	Call        int             // the number of the physical call over the whole trace
+	N           int             // number within its series, from 1
+	Tool        string          // the tool that was reached
+	CallID      string          // the id that the model or the protocol gave the call; empty: none
+	Key         string          // the idempotency key that it carried; empty: none
+	Args        json.RawMessage // canonical, without the key; nil: none
+	Result      json.RawMessage // of its answer, canonical; nil: none
+	Outcome     Outcome         // as the caller saw it: an interrupt counts before a later answer
+	Begin       time.Duration   // when the tool was reached
+	End         time.Duration   // when the caller saw the outcome; meaningful where Seen
+	Seen        bool            // the caller saw an outcome
+	Interrupted time.Duration   // instant at which the context ended in flight, at least 1ns; 0: it did not
+	Answered    time.Duration   // instant of the tool's answer; meaningful where AnswerEvent >= 0
+	Deadline    time.Duration   // instant at which the given context ends; 0: none
+	Gap         time.Duration   // from the end of the attempt before it in its series to its begin; 0 for the first, and where that was never answered; negative: they overlap
+	Planned     time.Duration   // the waits asked of the sleeper since the action's attempt before
+	Slept       bool            // there was such a wait
 }
 
 // Remaining is the time that the tool was given; ok is false where it was

@@ -8,7 +8,7 @@ import (
 
 // A Call is one physical execution asked of a tool, as it arrives.
 type Call struct {
-	Tool string
+	Tool string          // its name in the trace
 	Role Role            // zero: an attempt
 	ID   string          // the id that the model or the protocol gave it; empty: none
 	Args json.RawMessage // any JSON; kept in canonical form and never aliased

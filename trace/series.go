@@ -18,8 +18,7 @@ type lanes struct {
 // arrange sorts every action's attempts into series and computes their numbers
 // and gaps.
 func arrange(actions []Action) {
-	var room [4]lane
-	ls := lanes{all: room[:0]}
+	var ls lanes
 	total := 0
 	for i := range actions {
 		total += ls.number(&actions[i])
@@ -33,33 +32,31 @@ func arrange(actions []Action) {
 // number computes the number of each attempt and the gap before it, brings the
 // attempts of each of several tools together, and returns how many series there are.
 func (ls *lanes) number(a *Action) (series int) {
+	a.grouped = a.Attempts
+	if oneTool(a.Attempts) { // as most actions have: no lanes are needed
+		l := lane{before: -1}
+		for i := range a.Attempts {
+			series += l.place(a.Attempts, i)
+		}
+		return series
+	}
 	ls.all, ls.names, ls.of = ls.all[:0], nil, ls.of[:0]
 	for i := range a.Attempts {
 		n := ls.find(a.Attempts[i].Tool)
-		l := &ls.all[n]
-		place(a.Attempts, i, l)
-		if a.Attempts[i].N == 1 {
-			series++
-		}
-		l.before, l.total = i, l.total+1
-		if len(ls.all) > 1 || len(ls.of) > 0 {
-			ls.note(i, n)
-		}
+		ls.of = append(ls.of, int32(n))
+		series += ls.all[n].place(a.Attempts, i)
 	}
-	a.grouped = a.Attempts
-	if len(ls.all) > 1 {
-		a.grouped = ls.group(a.Attempts)
-	}
+	a.grouped = ls.group(a.Attempts)
 	return series
 }
 
-// note remembers the lane of attempt i; those before it were in lane 0 as long
-// as there was only one.
-func (ls *lanes) note(i, n int) {
-	for len(ls.of) < i {
-		ls.of = append(ls.of, 0)
+func oneTool(attempts []Attempt) bool {
+	for i := range attempts {
+		if attempts[i].Tool != attempts[0].Tool {
+			return false
+		}
 	}
-	ls.of = append(ls.of, int32(n))
+	return true
 }
 
 func (ls *lanes) find(tool string) int {
@@ -88,21 +85,24 @@ func (ls *lanes) find(tool string) int {
 	return n
 }
 
-// place computes attempt i's number in its series and the gap before it.
-func place(attempts []Attempt, i int, l *lane) {
-	at := &attempts[i]
+// place computes attempt i's number in its series and the gap before it, and
+// returns how many series begin with it.
+func (l *lane) place(attempts []Attempt, i int) (begun int) {
+	at, before := &attempts[i], l.before
+	l.before, l.total = i, l.total+1
 	at.N = 1
-	if l.before < 0 {
-		return
+	if before < 0 {
+		return 1
 	}
-	before := &attempts[l.before]
-	if before.Seen && before.Outcome.Class == OK && !SameArgs(before.Args, at.Args) {
-		return
+	b := &attempts[before]
+	if b.Seen && b.Outcome.Class == OK && !SameArgs(b.Args, at.Args) {
+		return 1
 	}
-	at.N = before.N + 1
-	if before.Seen {
-		at.Gap = at.Begin - before.End
+	at.N = b.N + 1
+	if b.Seen {
+		at.Gap = at.Begin - b.End
 	}
+	return 0
 }
 
 // group returns a copy of the attempts, tool by tool.

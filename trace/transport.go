@@ -27,6 +27,8 @@ const BodyLimit = 64 << 10
 // query and body of the request; a body is read before it is sent, so it is
 // not for requests that stream. Headers are not recorded. The idempotency key
 // is the header Idempotency-Key, else the field [Recorder.Key] of a JSON body.
+// Their paths for [Recorder.Keep] are "method", "host", [KeepPath], "query.page",
+// "body.city"; those of a response's body begin with its own fields.
 //
 // The class follows from the status as [ClassifyStatus] has it, the hint from
 // the headers as [ParseRetryAfter] has it. The answer comes when the body of

@@ -230,7 +230,7 @@ func (v *view) flying(call int) *Attempt {
 
 func (v *view) interrupt(e *Event) {
 	if at := v.flying(e.Call); at != nil && !at.Seen {
-		at.Outcome, at.End, at.Seen, at.Interrupted = e.Outcome, e.At, true, e.At
+		at.Outcome, at.End, at.Seen, at.Interrupted = e.Outcome, e.At, true, max(e.At, 1)
 	}
 }
 
