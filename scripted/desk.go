@@ -206,23 +206,45 @@ func (d *desk[A]) finish() {
 	}
 }
 
-// perform lets the tool have its effect by calling do, and returns the result
-// that counts: with a ledger that knows the key, the earlier one. With nil do
-// nobody knows the result.
-func (d *desk[A]) perform(a arrival[A], do func() (any, error)) (result any, err error) {
+// happen lets the tool have its effect, whose result is there, and returns the
+// result that counts: with a ledger that knows the key, the earlier one.
+func (d *desk[A]) happen(a arrival[A], result any) (any, error) {
 	if d.ledger == nil {
 		a.Effect()
-		if do == nil {
-			return nil, nil
-		}
-		return do()
+		return result, nil
 	}
-	e := Effect{Tool: d.name, Key: a.Key(), Action: a.Action(), Args: a.args}
-	result, first, err := d.ledger.Apply(e, do)
+	result, first, err := d.ledger.Put(d.effect(a), result)
 	if first {
 		a.Effect()
 	}
 	return result, err
+}
+
+// lose lets the tool have its effect, whose result nobody learns.
+func (d *desk[A]) lose(a arrival[A]) error {
+	if d.ledger == nil {
+		a.Effect()
+		return nil
+	}
+	first, err := d.ledger.Lose(d.effect(a))
+	if first {
+		a.Effect()
+	}
+	return err
+}
+
+// perform lets the tool have its effect by calling do, and returns the result
+// that counts. There is a ledger.
+func (d *desk[A]) perform(a arrival[A], do func() (any, error)) (any, error) {
+	result, first, err := d.ledger.Apply(d.effect(a), do)
+	if first {
+		a.Effect()
+	}
+	return result, err
+}
+
+func (d *desk[A]) effect(a arrival[A]) Effect {
+	return Effect{Tool: d.name, Key: a.Key(), Action: a.Action(), Args: a.args}
 }
 
 func plural(n int, thing string) string {

@@ -41,59 +41,95 @@ type place struct{ tool, key string }
 // An entry is what is known of a key. The ledger's lock guards it.
 type entry struct {
 	args   json.RawMessage
-	done   bool // the effect has happened; else its first call is still at work
+	busy   bool // its first call is still at work
+	done   bool // the effect has happened
 	kept   bool // result is there
 	result any
 }
 
 // Apply lets a tool have the effect e by calling do, and returns do's result;
-// first says that there was an effect. Nil do is an effect whose result nobody
-// knows. An error of do means that there was none. With Dedupe, the result of
-// the key's first effect is returned in place of a second, or the error is a
-// [*Conflict]; do is then called only where that result is not known.
+// first says that there was an effect. An error of do means that there was
+// none. With Dedupe, the result of the key's first effect is returned in place
+// of a second, or the error is a [*Conflict]; do is then called only where that
+// result is not known.
 //
 // The ledger is not locked while do runs. The result is not copied.
 func (l *Ledger) Apply(e Effect, do func() (result any, err error)) (result any, first bool, err error) {
-	if !l.Dedupe || e.Key == "" {
-		return l.perform(e, &entry{}, do)
-	}
 	known, before, err := l.admit(e)
 	switch {
 	case err != nil:
 		return nil, false, err
-	case !before.done:
-		defer l.settle(e, known) // also where do panics
-		return l.perform(e, known, do)
-	case before.kept || do == nil:
+	case before.kept:
 		return before.result, false, nil
 	}
-	if result, err = do(); err == nil {
-		l.keep(known, result)
-	}
-	return result, false, err
-}
-
-// perform lets the effect happen, counts it and keeps its result.
-func (l *Ledger) perform(e Effect, known *entry, do func() (any, error)) (result any, first bool, err error) {
-	if do != nil {
-		if result, err = do(); err != nil {
-			return result, false, err
-		}
+	defer l.settle(e, known) // also where do panics
+	if result, err = do(); err != nil {
+		return result, false, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.effects = append(l.effects, e)
-	known.done, known.kept, known.result = true, do != nil, result
-	return result, true, nil
+	result, first = l.enter(e, known, result, true)
+	return result, first, nil
 }
 
-// admit returns the entry of e's key, which it makes where it is new, and what
-// the entry said at that moment.
+// Put is [Ledger.Apply] for a result that is there without any work, so that
+// its key is never still at work.
+func (l *Ledger) Put(e Effect, result any) (stored any, first bool, err error) {
+	return l.put(e, result, true)
+}
+
+// Lose is [Ledger.Apply] for an effect whose result nobody learns. The result
+// of the key's next call becomes that of the effect.
+func (l *Ledger) Lose(e Effect) (first bool, err error) {
+	_, first, err = l.put(e, nil, false)
+	return first, err
+}
+
+func (l *Ledger) put(e Effect, result any, kept bool) (stored any, first bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known, err := l.find(e)
+	if err != nil {
+		return nil, false, err
+	}
+	stored, first = l.enter(e, known, result, kept)
+	return stored, first, nil
+}
+
+// enter counts the effect unless it has happened, and keeps its first result,
+// which it returns. l.mu is held.
+func (l *Ledger) enter(e Effect, known *entry, result any, kept bool) (stored any, first bool) {
+	if first = !known.done; first {
+		l.effects = append(l.effects, e)
+		known.done = true
+	}
+	if !known.kept {
+		known.kept, known.result = kept, result
+	}
+	return known.result, first
+}
+
+// admit finds e's key for a call that will be at work, and tells what was
+// known of it at that moment.
 func (l *Ledger) admit(e Effect) (known *entry, before entry, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if known, err = l.find(e); err != nil {
+		return nil, entry{}, err
+	}
+	before = *known
+	known.busy = !known.done
+	return known, before, nil
+}
+
+// find returns the entry of e's key, which it makes where it is new; without a
+// key, or without Dedupe, each call has one of its own. l.mu is held.
+func (l *Ledger) find(e Effect) (*entry, error) {
+	if !l.Dedupe || e.Key == "" {
+		return &entry{}, nil
+	}
 	at := place{e.Tool, e.Key}
-	known = l.known[at]
+	known := l.known[at]
 	switch {
 	case known == nil:
 		known = &entry{args: e.Args}
@@ -101,30 +137,24 @@ func (l *Ledger) admit(e Effect) (known *entry, before entry, err error) {
 			l.known = map[place]*entry{}
 		}
 		l.known[at] = known
-		return known, entry{}, nil
 	case !trace.SameArgs(known.args, e.Args):
-		return nil, entry{}, &Conflict{Tool: e.Tool, Key: e.Key}
-	case !known.done:
-		return nil, entry{}, &Conflict{Tool: e.Tool, Key: e.Key, Busy: true}
+		return nil, &Conflict{Tool: e.Tool, Key: e.Key}
+	case known.busy:
+		return nil, &Conflict{Tool: e.Tool, Key: e.Key, Busy: true}
+	case known.done:
+		l.repeats++
 	}
-	l.repeats++
-	return known, *known, nil
+	return known, nil
 }
 
-// settle forgets a key whose first call ended without an effect.
+// settle ends the work of a key's call, and forgets the key where there was
+// no effect.
 func (l *Ledger) settle(e Effect, known *entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !known.done {
-		delete(l.known, place{e.Tool, e.Key})
-	}
-}
-
-func (l *Ledger) keep(known *entry, result any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !known.kept {
-		known.kept, known.result = true, result
+	known.busy = false
+	if at := (place{e.Tool, e.Key}); !known.done && l.known[at] == known {
+		delete(l.known, at)
 	}
 }
 

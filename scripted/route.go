@@ -373,24 +373,21 @@ func refuse(ctx context.Context, p trace.Pending, err error) error {
 // early lets the effect happen at the arrival of the request.
 func (r *Route) early(say *response, a arrival[response]) {
 	if succeeds(say.reply) {
-		r.settle(say, a, func() double.Reply { return say.reply })
-		return
+		r.happens(say, a)
+	} else if err := r.lose(a); err != nil {
+		say.reply = refusal(err)
 	}
-	r.settle(say, a, nil) // nobody knows the result
 }
 
 // due makes the reply whose time has come, and lets its effect happen.
 func (r *Route) due(req *http.Request, got *double.Request, say *response, a arrival[response]) {
-	answer := func() double.Reply { return say.reply }
-	if say.handler != nil {
-		answer = func() double.Reply { return r.run(a.step, req, got) }
-	}
 	switch {
-	case say.done: // it has happened
-	case r.ledger == nil:
-		say.reply = answer()
-	case say.handler != nil || succeeds(say.reply):
-		r.settle(say, a, answer)
+	case say.handler != nil && r.ledger == nil:
+		say.reply = r.run(a.step, req, got)
+	case say.handler != nil:
+		say.reply = r.serves(req, got, a)
+	case r.ledger != nil && !say.done && succeeds(say.reply):
+		r.happens(say, a)
 	}
 }
 
@@ -399,33 +396,44 @@ func succeeds(r double.Reply) bool {
 	return r.Connects() && r.StatusCode()/100 == 2 && r.Class != 0 && r.Class != trace.Declined
 }
 
+// happens lets the effect of a reply happen; the ledger may know an earlier
+// one, which is sent again whole where it was cut.
+func (r *Route) happens(say *response, a arrival[response]) {
+	whole := say.reply
+	whole.Cut = false
+	result, err := r.happen(a, &whole)
+	switch {
+	case err != nil:
+		say.reply = refusal(err)
+	case result != any(&whole):
+		say.reply = *result.(*double.Reply)
+	}
+}
+
 // errNoEffect tells the ledger that an answer was no success.
 var errNoEffect = errors.New("scripted: no effect")
 
-// settle performs the effect and puts the reply that counts into say: that of
-// answer, or an earlier one that the ledger knows. Nil answer is an effect
-// whose reply is lost.
-func (r *Route) settle(say *response, a arrival[response], answer func() double.Reply) {
-	known := true
-	do := func() (any, error) {
-		known, say.reply = false, answer()
-		if !succeeds(say.reply) {
+// serves lets a handler have its effect, unless the ledger knows its key.
+func (r *Route) serves(req *http.Request, got *double.Request, a arrival[response]) double.Reply {
+	var reply double.Reply
+	result, err := r.perform(a, func() (any, error) {
+		if reply = r.run(a.step, req, got); !succeeds(reply) {
 			return nil, errNoEffect
 		}
-		whole := say.reply
-		whole.Cut = false // what is sent again is not cut again
-		return whole, nil
+		return &reply, nil
+	})
+	switch {
+	case err == errNoEffect:
+		return reply
+	case err != nil:
+		return refusal(err)
 	}
-	if answer == nil {
-		do = nil
-	}
-	result, err := r.perform(a, do)
-	if conflict, ok := errors.AsType[*Conflict](err); ok {
-		body := double.ErrorBody("idempotency_conflict", conflict.Error())
-		say.reply = double.Reply{Class: trace.Conflict, Body: body}
-	} else if do != nil && known {
-		say.reply = result.(double.Reply)
-	}
+	return *result.(*double.Reply)
+}
+
+// refusal is how a conflict in the ledger reads in HTTP.
+func refusal(conflict error) double.Reply {
+	return double.Reply{Class: trace.Conflict, Body: double.ErrorBody("idempotency_conflict", conflict.Error())}
 }
 
 // run lets a handler answer, and turns its panic into a broken connection.

@@ -299,27 +299,33 @@ func (t *Tool[In, Out]) Call(ctx context.Context, in In) (Out, error) {
 	return t.reply(ctx, in, a, say)
 }
 
-// early lets the effect happen at the arrival of the call; what the ledger
-// answers takes the place of what the script says.
+// early lets the effect happen at the arrival of the call.
 func (t *Tool[In, Out]) early(a arrival[answer[In, Out]], say *answer[In, Out]) {
-	var do func() (any, error)
-	if say.err == nil && say.outcome.Class == trace.OK {
-		do = func() (any, error) { return say.out, nil }
+	if say.succeeds() {
+		t.happens(a, say)
+	} else if err := t.lose(a); err != nil {
+		say.refuse(err)
 	}
-	t.settle(say, do, a)
 }
 
-// settle performs the effect and puts its result into say.
-func (t *Tool[In, Out]) settle(say *answer[In, Out], do func() (any, error), a arrival[answer[In, Out]]) {
-	result, err := t.perform(a, do)
-	if conflict, ok := errors.AsType[*Conflict](err); ok {
-		say.err, say.outcome = conflict, conflict.Outcome()
+// succeeds tells whether a says that the tool did what it was asked.
+func (a *answer[In, Out]) succeeds() bool {
+	return a.do == nil && a.err == nil && a.outcome.Class == trace.OK
+}
+
+// refuse makes the ledger's conflict the answer.
+func (a *answer[In, Out]) refuse(conflict error) {
+	a.err, a.outcome = conflict, trace.Classify(conflict)
+}
+
+// happens lets the effect of a value happen; the ledger may know an earlier one.
+func (t *Tool[In, Out]) happens(a arrival[answer[In, Out]], say *answer[In, Out]) {
+	result, err := t.happen(a, say.out)
+	if err != nil {
+		say.refuse(err)
 		return
 	}
-	if do != nil {
-		say.out, _ = result.(Out)
-		say.err = err
-	}
+	say.out, _ = result.(Out)
 }
 
 // reply gives the answer that is due now.
@@ -327,38 +333,42 @@ func (t *Tool[In, Out]) reply(ctx context.Context, in In, a arrival[answer[In, O
 	switch {
 	case say.do != nil:
 		t.run(ctx, in, a, say)
-	case t.ledger != nil && !say.done && say.err == nil && say.outcome.Class == trace.OK:
-		t.settle(say, func() (any, error) { return say.out, nil }, a)
+	case t.ledger != nil && !say.done && say.succeeds():
+		t.happens(a, say)
 	}
 	if say.err != nil {
 		a.Answer(say.outcome, nil, say.err)
 		return say.out, say.err
 	}
-	out := double.Clone(say.out)
+	out := say.out
+	if say.do == nil || t.ledger != nil { // what a function returns is its own
+		out = double.Clone(out)
+	}
 	a.Answer(say.outcome, trace.Marshal(out), nil)
 	return out, nil
 }
 
-// run answers with what the step's function returns.
+// run answers with what the step's function returns, or with what the ledger
+// knows.
 func (t *Tool[In, Out]) run(ctx context.Context, in In, a arrival[answer[In, Out]], say *answer[In, Out]) {
-	do := func() (any, error) {
-		out, err := say.do(ctx, in)
-		say.out = out
-		return double.Clone(out), err
-	}
-	if t.ledger != nil {
-		t.settle(say, do, a)
+	if t.ledger == nil {
+		say.out, say.err = say.do(ctx, in)
 	} else {
-		_, say.err = do()
+		var result any
+		result, say.err = t.perform(a, func() (any, error) {
+			out, err := say.do(ctx, in)
+			return double.Clone(out), err
+		})
+		say.out, _ = result.(Out)
 	}
 	say.outcome = t.classify(say.err)
 }
 
 func (t *Tool[In, Out]) classify(err error) trace.Outcome {
-	if t.rec.Classify != nil && err != nil {
-		return t.rec.Classify(err)
+	if _, ours := errors.AsType[*Conflict](err); ours || err == nil || t.rec.Classify == nil {
+		return trace.Classify(err)
 	}
-	return trace.Classify(err)
+	return t.rec.Classify(err)
 }
 
 // CallJSON is the tool for code that hands over arguments as JSON, as a model
