@@ -32,7 +32,9 @@ func (t Timing) Play(ctx context.Context, c clock.Clock, p trace.Pending) trace.
 	case t.Hang:
 		return t.hang(ctx, p)
 	case t.Latency <= 0:
-		t.note(ctx, p)
+		if t.Deaf {
+			t.note(ctx, p)
+		}
 		return 0
 	}
 	due, stop := timer(c, t.Latency)
