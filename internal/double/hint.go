@@ -42,8 +42,8 @@ func (h Hint) Seen() time.Duration {
 	return h.Wait
 }
 
-// Write sets the fields of a response that is sent at the instant now.
-func (h Hint) Write(header http.Header, now time.Time) {
+// write sets the fields of a response that is sent at the instant now.
+func (h Hint) write(header http.Header, now time.Time) {
 	switch h.Form {
 	case HintSeconds:
 		header.Set("Retry-After", strconv.FormatInt(int64(h.Seen()/time.Second), 10))

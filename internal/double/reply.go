@@ -58,7 +58,7 @@ func (r Reply) Respond(req *http.Request, now time.Time) (*http.Response, error)
 	}
 	h := make(http.Header, 4)
 	h.Set("Content-Type", "application/json")
-	r.Hint.Write(h, now)
+	r.Hint.write(h, now)
 	for name, values := range r.Header {
 		if len(values) == 0 || values[0] == "" {
 			delete(h, name)

@@ -53,15 +53,6 @@ func Deliver(ctx context.Context, resp *http.Response, end func(interrupted trac
 	b.ctx, b.end = ctx, end
 }
 
-// Body returns the bytes of a response's body that have not been read; nil
-// where the response was not made here. They must not be changed.
-func Body(resp *http.Response) []byte {
-	if b, ok := resp.Body.(*responseBody); ok {
-		return b.rest
-	}
-	return nil
-}
-
 // A responseBody is a body in memory. A Close may come while a Read is under
 // way in another goroutine.
 type responseBody struct {
