@@ -1,0 +1,106 @@
+package trace_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// recordCalls records n calls without arguments, begin and seal included.
+func recordCalls(b *testing.B, n int, used *trace.Trace) *trace.Trace {
+	r := &trace.Recorder{Clear: true}
+	r.Recycle(used)
+	ctx, _ := r.Begin(b.Context(), "a")
+	for range n - 1 {
+		r.Call(ctx, trace.Call{Tool: "weather"})
+	}
+	return r.Seal()
+}
+
+func perEvent(b *testing.B, n int) {
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/event")
+}
+
+func BenchmarkEventInRecycledStorage(b *testing.B) {
+	const n = 64
+	tr := recordCalls(b, n, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		tr = recordCalls(b, n, tr)
+	}
+	perEvent(b, n)
+}
+
+func BenchmarkEventInFreshStorage(b *testing.B) {
+	const n = 64
+	b.ReportAllocs()
+	for b.Loop() {
+		recordCalls(b, n, nil)
+	}
+	perEvent(b, n)
+}
+
+func BenchmarkEventWithSmallArguments(b *testing.B) {
+	const n = 64
+	args := json.RawMessage(`{"city":"Pune","units":"metric"}`)
+	var tr *trace.Trace
+	b.ReportAllocs()
+	for b.Loop() {
+		r := &trace.Recorder{Clear: true}
+		r.Recycle(tr)
+		ctx, _ := r.Begin(b.Context(), "a")
+		for range n - 1 {
+			r.Call(ctx, trace.Call{Tool: "weather", Args: args})
+		}
+		tr = r.Seal()
+	}
+	perEvent(b, n)
+}
+
+// longTrace has n events: attempts that fail and are tried again after a wait,
+// dealt out to actions of 20 events each, or to one.
+func longTrace(n int, one bool) []trace.Event {
+	events := make([]trace.Event, 0, n)
+	name, call := "", 0
+	for i := range n {
+		e := trace.Event{At: time.Duration(i) * time.Millisecond, Tool: "weather"}
+		place := i % 20
+		if one && i > 0 && place == 0 {
+			place = 3
+		}
+		switch {
+		case place == 0:
+			name = "action " + string(rune('a'+i/20%26)) + time.Duration(i).String()
+			e.Kind = trace.KindBegin
+		case place%3 == 1:
+			call++
+			e.Kind, e.Call, e.Args = trace.KindCall, call, json.RawMessage(`"Pune"`)
+		case place%3 == 2:
+			e.Kind, e.Call, e.Outcome.Class = trace.KindAnswer, call, trace.Transient
+		default:
+			e.Kind, e.Wait = trace.KindWait, time.Millisecond
+		}
+		e.Action = name
+		events = append(events, e)
+	}
+	return events
+}
+
+func benchmarkActions(b *testing.B, n int, one bool) {
+	events := longTrace(n, one)
+	b.ReportAllocs()
+	for b.Loop() {
+		tr := trace.Trace{Events: events}
+		tr.Actions()
+	}
+	perEvent(b, n)
+}
+
+func BenchmarkActionsOf20Events(b *testing.B)                 { benchmarkActions(b, 20, true) }
+func BenchmarkActionsOf1000Events(b *testing.B)               { benchmarkActions(b, 1000, true) }
+func BenchmarkActionsOfMillionEventsInOneAction(b *testing.B) { benchmarkActions(b, 1_000_000, true) }
+func BenchmarkActionsOfMillionEventsInManyActions(b *testing.B) {
+	benchmarkActions(b, 1_000_000, false)
+}

@@ -1,0 +1,5 @@
+package trace_test
+
+import "context"
+
+var ctxBackground = context.Background()
