@@ -348,3 +348,14 @@ func BenchmarkCall(b *testing.B) {
 		}
 	}
 }
+
+func TestConflictReadsAsOneWhateverTheRecordersClassifier(t *testing.T) {
+	rec := &trace.Recorder{Classify: func(error) trace.Outcome { return trace.Outcome{Class: trace.Forbidden} }}
+	books := &scripted.Ledger{Dedupe: true}
+	fails := func(context.Context, payment) (string, error) { return "", errUnavailable }
+	pay := payTool(t, books).Into(rec).Return("ch-1").Do(fails).Do(fails)
+	for _, p := range []payment{{Key: "k1", Amount: 7}, {Key: "k1", Amount: 8}, {Key: "k2", Amount: 7}} {
+		_, _ = pay.Call(t.Context(), p)
+	}
+	require.Equal(t, []trace.Class{trace.OK, trace.Conflict, trace.Forbidden}, classes(attempts(t, rec.Trace())))
+}
