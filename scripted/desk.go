@@ -247,6 +247,28 @@ func (d *desk[A]) effect(a arrival[A]) Effect {
 	return Effect{Tool: d.name, Key: a.Key(), Action: a.Action(), Args: a.args}
 }
 
+// unfitClass is advice on a class that a failure cannot have; done says that
+// the effect happens all the same, success which step to use in its place.
+func unfitClass(class trace.Class, done bool, success string) string {
+	switch {
+	case !failure(class):
+		return "a failure needs a class that says what failed, such as trace.Transient; for a success use " + success
+	case done && class == trace.NotConnected:
+		return "a call that was never sent has no effect; use trace.Reset or trace.Timeout"
+	}
+	return ""
+}
+
+// failure tells whether class is of the list and no success.
+func failure(class trace.Class) bool { return class > trace.OK && class <= trace.Unknown }
+
+func className(class trace.Class) string {
+	if class == 0 {
+		return "no class"
+	}
+	return class.String()
+}
+
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -681,3 +681,22 @@ func TestClientTimeoutWhileARequestIsStreamed(t *testing.T) {
 		require.Equal(t, []trace.Class{trace.Timeout}, classes(attempts(t, srv.Trace())))
 	})
 }
+
+func TestHangingRequestHoldsNoLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := scripted.NewServer(t)
+		pay := payRoute(srv).Hang().JSON(200, 1).After(time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		hung := make(chan error, 1)
+		go func() {
+			_, err := srv.RoundTrip(post(t, ctx, nil))
+			hung <- err
+		}()
+		synctest.Wait()
+		_, _, err := send(t, srv.Client(), post(t, t.Context(), nil))
+		require.NoError(t, err)
+		require.Len(t, pay.Requests(), 2)
+		cancel()
+		require.ErrorIs(t, <-hung, context.Canceled)
+	})
+}
