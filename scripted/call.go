@@ -91,6 +91,8 @@ func (t *Tool[In, Out]) reply(ctx context.Context, in In, a arrival[answer[In, O
 // run answers with what the step's function returns, or with what the ledger
 // knows.
 func (t *Tool[In, Out]) run(ctx context.Context, in In, a arrival[answer[In, Out]], say *answer[In, Out]) {
+	returned := false
+	defer a.guard(&returned)
 	if t.ledger == nil {
 		say.out, say.err = say.do(ctx, in)
 	} else {
@@ -101,6 +103,7 @@ func (t *Tool[In, Out]) run(ctx context.Context, in In, a arrival[answer[In, Out
 		})
 		say.out, _ = result.(Out)
 	}
+	returned = true
 	say.outcome = t.classify(say.err)
 }
 

@@ -3,6 +3,7 @@ package scripted
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -146,6 +147,18 @@ func (d *desk[A]) arrive(ctx context.Context, args json.RawMessage, key string, 
 	a.Pending = d.rec.Call(ctx, trace.Call{Tool: d.name, Role: d.role, Args: args, Key: key})
 	a.step, a.call = d.script.Take()
 	return a
+}
+
+// unreturned is the answer of a step's function that panicked or ended its
+// goroutine.
+var unreturned = errors.New("scripted: the step's function did not return")
+
+// guard is deferred around a step's function: the call has an answer in the
+// trace even where the function does not return.
+func (a *arrival[A]) guard(returned *bool) {
+	if !*returned {
+		a.Answer(trace.Outcome{Class: trace.Unknown}, nil, unreturned)
+	}
 }
 
 // extra reports a call for which there is no step and returns its error.

@@ -66,6 +66,8 @@ func (r *Route) early(say *response, a arrival[response]) {
 
 // due makes the reply whose time has come, and lets its effect happen.
 func (r *Route) due(req *http.Request, got *double.Request, say *response, a arrival[response]) {
+	returned := false
+	defer a.guard(&returned)
 	switch {
 	case say.handler != nil && r.ledger == nil:
 		say.reply = r.run(a.step, req, got)
@@ -74,6 +76,7 @@ func (r *Route) due(req *http.Request, got *double.Request, say *response, a arr
 	case r.ledger != nil && !say.done && succeeds(say.reply):
 		r.happens(say, a)
 	}
+	returned = true
 }
 
 // succeeds tells whether a reply says that the server did what it was asked.

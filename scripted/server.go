@@ -169,7 +169,9 @@ func (s *Server) Client() *http.Client { return &http.Client{Transport: s} }
 
 // RoundTrip is http.RoundTripper. It does not change the request, closes its
 // body, and returns the errors that net/http's transport returns; beyond the
-// script it returns an [*Error].
+// script it returns an [*Error]. A request whose body cannot be read, or is not
+// as long as its ContentLength says (an earlier attempt has spent it), takes its
+// step and gets net/http's error for it.
 func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL == nil || req.URL.Host == "" {
 		if req.Body != nil {
