@@ -3,6 +3,7 @@ package scripted
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -148,6 +149,18 @@ func (d *desk[A]) arrive(ctx context.Context, args json.RawMessage, key string, 
 	return a
 }
 
+// unreturned is the answer of a step's function that panicked or ended its
+// goroutine.
+var unreturned = errors.New("scripted: the step's function did not return")
+
+// guard is deferred around a step's function: the call has an answer in the
+// trace even where the function does not return.
+func (a *arrival[A]) guard(returned *bool) {
+	if !*returned {
+		a.Answer(trace.Outcome{Class: trace.Unknown}, nil, unreturned)
+	}
+}
+
 // extra reports a call for which there is no step and returns its error.
 func (d *desk[A]) extra(a arrival[A]) error {
 	d.t.Helper()
@@ -245,6 +258,28 @@ func (d *desk[A]) perform(a arrival[A], do func() (any, error)) (any, error) {
 
 func (d *desk[A]) effect(a arrival[A]) Effect {
 	return Effect{Tool: d.name, Key: a.Key(), Action: a.Action(), Args: a.args}
+}
+
+// unfitClass is advice on a class that a failure cannot have; done says that
+// the effect happens all the same, success which step to use in its place.
+func unfitClass(class trace.Class, done bool, success string) string {
+	switch {
+	case !failure(class):
+		return "a failure needs a class that says what failed, such as trace.Transient; for a success use " + success
+	case done && class == trace.NotConnected:
+		return "a call that was never sent has no effect; use trace.Reset or trace.Timeout"
+	}
+	return ""
+}
+
+// failure tells whether class is of the list and no success.
+func failure(class trace.Class) bool { return class > trace.OK && class <= trace.Unknown }
+
+func className(class trace.Class) string {
+	if class == 0 {
+		return "no class"
+	}
+	return class.String()
 }
 
 func plural(n int, thing string) string {

@@ -1,9 +1,7 @@
 package scripted
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -87,7 +85,7 @@ func (r *Route) AllowUnused() *Route {
 func (r *Route) Status(status int, options ...Option) *Route {
 	r.t.Helper()
 	what := fmt.Sprintf("Status(%d)", status)
-	return r.answer(what, double.Caller(0), double.Reply{Class: trace.ClassifyStatus(status), Status: status}, options)
+	return r.answer(what, double.Caller(0), double.Reply{Status: status}, options)
 }
 
 // JSON adds a step that answers with v as JSON.
@@ -100,7 +98,7 @@ func (r *Route) JSON(status int, v any, options ...Option) *Route {
 		r.misuse(what, at, fmt.Sprintf("encoding/json cannot write the value: %v", err))
 		body = []byte("null")
 	}
-	return r.answer(what, at, double.Reply{Class: trace.ClassifyStatus(status), Status: status, Body: body}, options)
+	return r.answer(what, at, double.Reply{Status: status, Body: body}, options)
 }
 
 // Text adds a step that answers with a body as it stands, of type text/plain
@@ -109,14 +107,14 @@ func (r *Route) Text(status int, body string, options ...Option) *Route {
 	r.t.Helper()
 	options = append([]Option{Header("Content-Type", "text/plain; charset=utf-8")}, options...)
 	return r.answer(fmt.Sprintf("Text(%d)", status), double.Caller(0),
-		double.Reply{Class: trace.ClassifyStatus(status), Status: status, Body: []byte(body)}, options)
+		double.Reply{Status: status, Body: []byte(body)}, options)
 }
 
 // InvalidJSON adds a step that answers 200 with a body that calls itself JSON
 // and is not.
 func (r *Route) InvalidJSON(options ...Option) *Route {
 	r.t.Helper()
-	return r.answer("InvalidJSON", double.Caller(0), double.Reply{Class: trace.Malformed}, options)
+	return r.step("InvalidJSON", double.Caller(0), response{reply: double.Reply{Class: trace.Malformed}}, options)
 }
 
 // Fail adds a step that fails as is usual in HTTP for a class: a status with
@@ -182,45 +180,45 @@ func (r *Route) Handle(h http.Handler) *Route {
 
 func (r *Route) failing(name string, at double.Pos, class trace.Class, done bool, options []Option) *Route {
 	r.t.Helper()
-	what := fmt.Sprintf("%s(%s)", name, className(class))
-	switch {
-	case !failure(class):
-		r.misuse(what, at, "a failure needs a class that says what failed, such as trace.Transient; for a success use JSON or Status")
+	what := name
+	if class != trace.Reset && class != trace.NotConnected || done {
+		what = fmt.Sprintf("%s(%s)", name, className(class))
+	}
+	if advice := unfitClass(class, done, "JSON or Status"); advice != "" {
+		r.misuse(what, at, advice)
 		class = trace.Unknown
-	case done && class == trace.NotConnected:
-		r.misuse(what, at, "a request that was never sent has no effect; give trace.Reset or trace.Timeout")
 	}
-	if class == trace.Reset || class == trace.NotConnected {
-		what = name
-	}
-	r.answer(what, at, double.Reply{Class: class}, options)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.script.Last().Answer.done = done
-	return r
+	return r.step(what, at, response{reply: double.Reply{Class: class}, done: done}, options)
 }
 
-// answer adds a step that answers with a reply.
+// answer adds a step that answers with a response.
 func (r *Route) answer(name string, at double.Pos, reply double.Reply, options []Option) *Route {
 	r.t.Helper()
-	if reply.Status != 0 && (reply.Status < 200 || reply.Status > 999) {
+	if reply.Status < 200 || reply.Status > 999 {
 		r.misuse(name, at, "it is no status of a final response; give 200 to 999")
 		reply.Status = http.StatusInternalServerError
 	}
-	reply.Hint.Offset = r.s.offset
+	reply.Class = trace.ClassifyStatus(reply.Status)
+	return r.step(name, at, response{reply: reply}, options)
+}
+
+// step adds a step with its options.
+func (r *Route) step(name string, at double.Pos, say response, options []Option) *Route {
+	r.t.Helper()
+	say.reply.Hint.Offset = r.s.offset
 	for _, o := range options {
 		switch {
 		case o.apply == nil:
 			r.misuse("Option{} on "+name, at, "an option comes from a function of this package, such as RetryAfter")
-		case !reply.Connects():
+		case !say.reply.Connects():
 			r.misuse(o.name+" on "+name, at, "there is no response that could carry it; leave it out")
 		default:
-			if advice := o.apply(&reply); advice != "" {
+			if advice := o.apply(&say.reply); advice != "" {
 				r.misuse(o.name+" on "+name, at, advice)
 			}
 		}
 	}
-	r.add(name, at, response{reply: reply}, double.Timing{})
+	r.add(name, at, say, double.Timing{})
 	return r
 }
 
@@ -324,158 +322,4 @@ func (r *Route) Calls() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.script.Calls()
-}
-
-// serve answers one request.
-func (r *Route) serve(req *http.Request) (*http.Response, error) {
-	got, refused := double.Capture(req, r.fields)
-	ctx := req.Context()
-	a := r.arrive(ctx, got.Args, got.Key, func() { r.note(got) })
-	switch {
-	case a.step == nil:
-		r.t.Helper()
-		return nil, r.extra(a)
-	case refused != nil:
-		return nil, refuse(ctx, a.Pending, refused)
-	}
-	say := &a.step.Answer
-	if say.done {
-		r.early(say, a)
-	}
-	if class := a.step.Timing.Play(ctx, r.waits(), a.Pending); class != 0 {
-		err := context.Cause(ctx)
-		a.Answer(trace.Outcome{Class: class}, nil, err)
-		return nil, err
-	}
-	if say.panics {
-		a.Answer(trace.Outcome{Class: trace.Unknown}, nil, fmt.Errorf("panic: %v", say.value))
-		panic(say.value)
-	}
-	r.due(req, got, say, a)
-	return r.send(req, a, say.reply)
-}
-
-func (r *Route) note(got *double.Request) {
-	r.requests = append(r.requests, got)
-	r.s.note(r.name, got)
-}
-
-// refuse answers a request that net/http's transport would not send whole.
-func refuse(ctx context.Context, p trace.Pending, err error) error {
-	o := trace.Classify(err)
-	if class := double.Ended(ctx); class != 0 {
-		o.Class = class
-	}
-	p.Answer(o, nil, err)
-	return err
-}
-
-// early lets the effect happen at the arrival of the request.
-func (r *Route) early(say *response, a arrival[response]) {
-	if succeeds(say.reply) {
-		r.happens(say, a)
-	} else if err := r.lose(a); err != nil {
-		say.reply = refusal(err)
-	}
-}
-
-// due makes the reply whose time has come, and lets its effect happen.
-func (r *Route) due(req *http.Request, got *double.Request, say *response, a arrival[response]) {
-	switch {
-	case say.handler != nil && r.ledger == nil:
-		say.reply = r.run(a.step, req, got)
-	case say.handler != nil:
-		say.reply = r.serves(req, got, a)
-	case r.ledger != nil && !say.done && succeeds(say.reply):
-		r.happens(say, a)
-	}
-}
-
-// succeeds tells whether a reply says that the server did what it was asked.
-func succeeds(r double.Reply) bool {
-	return r.Connects() && r.StatusCode()/100 == 2 && r.Class != 0 && r.Class != trace.Declined
-}
-
-// happens lets the effect of a reply happen; the ledger may know an earlier
-// one, which is sent again whole where it was cut.
-func (r *Route) happens(say *response, a arrival[response]) {
-	whole := say.reply
-	whole.Cut = false
-	result, err := r.happen(a, &whole)
-	switch {
-	case err != nil:
-		say.reply = refusal(err)
-	case result != any(&whole):
-		say.reply = *result.(*double.Reply)
-	}
-}
-
-// errNoEffect tells the ledger that an answer was no success.
-var errNoEffect = errors.New("scripted: no effect")
-
-// serves lets a handler have its effect, unless the ledger knows its key.
-func (r *Route) serves(req *http.Request, got *double.Request, a arrival[response]) double.Reply {
-	var reply double.Reply
-	result, err := r.perform(a, func() (any, error) {
-		if reply = r.run(a.step, req, got); !succeeds(reply) {
-			return nil, errNoEffect
-		}
-		return &reply, nil
-	})
-	switch {
-	case err == errNoEffect:
-		return reply
-	case err != nil:
-		return refusal(err)
-	}
-	return *result.(*double.Reply)
-}
-
-// refusal is how a conflict in the ledger reads in HTTP.
-func refusal(conflict error) double.Reply {
-	return double.Reply{Class: trace.Conflict, Body: double.ErrorBody("idempotency_conflict", conflict.Error())}
-}
-
-// run lets a handler answer, and turns its panic into a broken connection.
-func (r *Route) run(step *double.Step[response], req *http.Request, got *double.Request) (reply double.Reply) {
-	defer func() {
-		switch v := recover(); {
-		case v == nil:
-			return
-		case v != http.ErrAbortHandler:
-			r.door.Report(r.id+"panic", "scripted: %s: the handler of %s at %s panicked: %v", r.name, step.Name, step.Pos, v)
-		}
-		reply = double.Reply{Class: trace.Reset}
-	}()
-	return double.Serve(step.Answer.handler, req, got)
-}
-
-// send answers with the reply, and writes the answer down when it has ended.
-func (r *Route) send(req *http.Request, a arrival[response], reply double.Reply) (*http.Response, error) {
-	now := double.Now(r.waits())
-	resp, err := reply.Respond(req, now)
-	outcome := reply.Outcome()
-	if err != nil {
-		a.Answer(outcome, nil, err)
-		return nil, err
-	}
-	if outcome.Hint == 0 {
-		outcome.Hint = double.ReadHint(resp.Header, now)
-	}
-	var result json.RawMessage
-	if !reply.Cut {
-		result = reply.Content()
-	}
-	ctx := req.Context()
-	if a.step.Timing.Deaf {
-		ctx = nil
-	}
-	double.Deliver(ctx, resp, func(interrupted trace.Class) {
-		if interrupted != 0 {
-			a.Answer(trace.Outcome{Class: interrupted}, nil, context.Cause(req.Context()))
-			return
-		}
-		a.Answer(outcome, result, nil)
-	})
-	return resp, nil
 }

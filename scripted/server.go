@@ -22,7 +22,8 @@ import (
 //
 // It answers as net/http's transport does: the response's body must be closed,
 // and when the request's context ends, RoundTrip and the body return
-// context.Cause of it.
+// context.Cause of it. An attempt begins when the request's body has been read,
+// which takes time where the caller streams it.
 type Server struct {
 	t      TB
 	made   double.Pos
@@ -125,33 +126,41 @@ func (s *Server) AllowUnused() *Server {
 // is not looked at.
 func (s *Server) Route(method, host, pattern string) *Route {
 	s.t.Helper()
-	at := double.Caller(0)
 	r := &Route{s: s, method: strings.ToUpper(method), host: strings.ToLower(host), path: pattern}
 	r.desk = desk[response]{
-		name: r.method + " " + r.host + r.path, made: at, id: fmt.Sprintf("route %d ", len(s.routes)),
+		name: r.method + " " + r.host + r.path, made: double.Caller(0), id: fmt.Sprintf("route %d ", len(s.routes)),
 		t: s.t, door: s.door, rec: s.rec, clock: s.clock, ledger: s.ledger, fields: s.fields, spare: s.spare,
 	}
-	what := fmt.Sprintf("Route(%q, %q, %q)", method, host, pattern)
-	for _, p := range []string{r.host, r.path} {
-		if _, err := path.Match(p, ""); err != nil {
-			r.misuse(what, at, fmt.Sprintf("%q is no pattern of path.Match; see its documentation", p))
-		}
-	}
-	switch {
-	case method == "":
-		r.misuse(what, at, `it needs a method; "*" is any`)
-	case host == "" || strings.Contains(host, "/"):
-		r.misuse(what, at, `it needs a host without scheme and path, such as "api.pay.test"; "*" is any`)
-	case !strings.HasPrefix(pattern, "/"):
-		r.misuse(what, at, `a path begins with "/"`)
-	}
-	for _, other := range s.routes {
-		if other.method == r.method && other.host == r.host && other.path == r.path {
-			r.misuse(what, at, fmt.Sprintf("it is never reached, since the route at %s takes the same requests; add the steps there", other.made))
-		}
-	}
+	r.check(fmt.Sprintf("Route(%q, %q, %q)", method, host, pattern))
 	s.routes = append(s.routes, r)
 	return r
+}
+
+// check reports a route that no request, or none of its own, can match.
+func (r *Route) check(what string) {
+	r.t.Helper()
+	advice := ""
+	switch {
+	case r.method == "":
+		advice = `it needs a method; "*" is any`
+	case r.host == "" || strings.Contains(r.host, "/"):
+		advice = `it needs a host without scheme and path, such as "api.pay.test"; "*" is any`
+	case !strings.HasPrefix(r.path, "/"):
+		advice = `a path begins with "/"`
+	}
+	for _, p := range []string{r.host, r.path} {
+		if _, err := path.Match(p, ""); err != nil {
+			advice = fmt.Sprintf("%q is no pattern of path.Match; see its documentation", p)
+		}
+	}
+	for _, other := range r.s.routes {
+		if other.method == r.method && other.host == r.host && other.path == r.path {
+			advice = fmt.Sprintf("it is never reached, since the route at %s takes the same requests; add the steps there", other.made)
+		}
+	}
+	if advice != "" {
+		r.misuse(what, r.made, advice)
+	}
 }
 
 // Client returns a client whose requests go to the server. It has no timeout
@@ -160,7 +169,9 @@ func (s *Server) Client() *http.Client { return &http.Client{Transport: s} }
 
 // RoundTrip is http.RoundTripper. It does not change the request, closes its
 // body, and returns the errors that net/http's transport returns; beyond the
-// script it returns an [*Error].
+// script it returns an [*Error]. A request whose body cannot be read, or is not
+// as long as its ContentLength says (an earlier attempt has spent it), takes its
+// step and gets net/http's error for it.
 func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL == nil || req.URL.Host == "" {
 		if req.Body != nil {

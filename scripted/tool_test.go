@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -346,5 +348,45 @@ func BenchmarkCall(b *testing.B) {
 		if _, err := weather.Call(ctx, pune); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestConflictReadsAsOneWhateverTheRecordersClassifier(t *testing.T) {
+	rec := &trace.Recorder{Classify: func(error) trace.Outcome { return trace.Outcome{Class: trace.Forbidden} }}
+	books := &scripted.Ledger{Dedupe: true}
+	fails := func(context.Context, payment) (string, error) { return "", errUnavailable }
+	pay := payTool(t, books).Into(rec).Return("ch-1").Do(fails).Do(fails)
+	for _, p := range []payment{{Key: "k1", Amount: 7}, {Key: "k1", Amount: 8}, {Key: "k2", Amount: 7}} {
+		_, _ = pay.Call(t.Context(), p)
+	}
+	require.Equal(t, []trace.Class{trace.OK, trace.Conflict, trace.Forbidden}, classes(attempts(t, rec.Trace())))
+}
+
+func TestFunctionThatDoesNotReturnHasAnAnswerInTheTrace(t *testing.T) {
+	for name, f := range map[string]func(){
+		"panics":             func() { panic("oops") },
+		"ends its goroutine": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec := &trace.Recorder{Clear: true}
+			srv := scripted.NewServer(t).Into(rec)
+			payRoute(srv).Handle(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runtime.Goexit() }))
+			weather := scripted.NewTool[Query, Forecast](t, "weather").Into(rec).
+				Do(func(context.Context, Query) (Forecast, error) { f(); return Forecast{}, nil })
+			var wg sync.WaitGroup
+			for _, call := range []func(){
+				func() { _, _ = weather.Call(t.Context(), pune) },
+				func() { _, _ = srv.RoundTrip(post(t, t.Context(), nil)) },
+			} {
+				wg.Add(1)
+				go func() {
+					defer wg.Done()
+					defer func() { _ = recover() }()
+					call()
+				}()
+			}
+			wg.Wait()
+			require.Equal(t, []trace.Class{trace.Unknown, trace.Unknown}, classes(attempts(t, rec.Trace())))
+		})
 	}
 }
