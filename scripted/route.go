@@ -293,7 +293,7 @@ func (r *Route) Means(class trace.Class) *Route {
 
 // CutShort lets the connection break after n bytes of the body of the step
 // before it: Content-Length tells the whole length, and a read ends with
-// io.ErrUnexpectedEOF. It then means [trace.Malformed].
+// io.ErrUnexpectedEOF. It then means [trace.Reset].
 func (r *Route) CutShort(n int) *Route {
 	r.t.Helper()
 	r.modify(fmt.Sprintf("CutShort(%d)", n), double.Caller(0), func(s *double.Step[response]) string {
@@ -304,7 +304,7 @@ func (r *Route) CutShort(n int) *Route {
 		case n < 0 || n >= len(reply.Body):
 			return fmt.Sprintf("the body has %s; give 0 to %d", plural(len(reply.Body), "byte"), len(reply.Body)-1)
 		}
-		reply.Cut, reply.CutAt, reply.Class = true, n, trace.Malformed
+		reply.Cut, reply.CutAt, reply.Class = true, n, trace.Reset
 		return ""
 	})
 	return r

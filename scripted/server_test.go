@@ -180,7 +180,7 @@ func TestMalformedBodies(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "<html>", body)
 	_, _, _ = send(t, c, post(t, t.Context(), nil))
-	require.Equal(t, []trace.Class{trace.Malformed, trace.Malformed, trace.OK, trace.QuotaExhausted}, classes(attempts(t, srv.Trace())))
+	require.Equal(t, []trace.Class{trace.Malformed, trace.Reset, trace.OK, trace.QuotaExhausted}, classes(attempts(t, srv.Trace())))
 }
 
 func TestRequestEndsWithItsTime(t *testing.T) {
