@@ -18,6 +18,7 @@ import (
 // goroutines at once.
 type Stage struct {
 	policy *invariants.Policy
+	serial bool
 	rec    *trace.Recorder
 	limit  int // calls of one action before it counts as running without end
 
