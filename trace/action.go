@@ -9,16 +9,16 @@ import (
 // An Action is one intended operation, what a person counts once: "pay
 // invoice 7". It is computed from the events.
 type Action struct {
-	Name      string        // empty: the only, undeclared action
-	Begin     time.Duration // its begin event, or its first call where there is none
-	End       time.Duration // its end event; 0 while Ended is false
-	Ended     bool          // there is an end event
-	EndEvent  int           // index of the end event; -1: none
-	Deadline  time.Duration // instant at which the caller's context ends; 0: none
-	Cancel    time.Duration // instant of the cancel; meaningful where CancelAt >= 0
-	CancelAt  int           // index of the cancel event; -1: none
-	Reason    Reason        // what the program said of its end
-	Error     string        // text of the returned error; empty: none
+	Name      string          // empty: the only, undeclared action
+	Begin     time.Duration   // its begin event, or its first call where there is none
+	End       time.Duration   // its end event; 0 while Ended is false
+	Ended     bool            // there is an end event
+	EndEvent  int             // index of the end event; -1: none
+	Deadline  time.Duration   // instant at which the caller's context ends; 0: none
+	Cancel    time.Duration   // instant of the cancel; meaningful where CancelAt >= 0
+	CancelAt  int             // index of the cancel event; -1: none
+	Reason    Reason          // what the program said of its end
+	Error     string          // text of the returned error; empty: none
 	Result    json.RawMessage // what it returned, canonical; nil: nothing
 	Want      json.RawMessage // the result that the evidence calls for; nil: not known
 	Cause     int             // the call whose error the returned error keeps; -1: of none; 0: not looked at
@@ -61,6 +61,7 @@ type Attempt struct {
 	Args        json.RawMessage // canonical, without the key; nil: none
 	Result      json.RawMessage // of its answer, canonical; nil: none
 	Outcome     Outcome         // as the caller saw it: an interrupt counts before a later answer
+	Answer      Outcome         // as the tool answered; differs from Outcome where the context ended first
 	Begin       time.Duration   // when the tool was reached
 	End         time.Duration   // when the caller saw the outcome; meaningful where Seen
 	Seen        bool            // the caller saw an outcome

@@ -135,6 +135,7 @@ type Outcome struct {
 	Effect Effect        `json:"effect,omitzero"` // as far as the caller can know
 	Advice Advice        `json:"advice,omitzero"` // the tool's own word on retrying
 	Hint   time.Duration `json:"hint,omitzero"`   // the wait that the tool asked for; 0: none
+	Slack  time.Duration `json:"slack,omitzero"`  // how much later than Hint a faithful reader may come: an HTTP-date has whole seconds
 	Code   string        `json:"code,omitzero"`   // the tool's own error code, or the HTTP status; never redacted
 }
 

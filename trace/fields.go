@@ -60,6 +60,7 @@ var eventFields = fields[Event]{
 	enumField("class", func(e *Event) *Class { return &e.Outcome.Class }),
 	textField("code", func(e *Event) *string { return &e.Outcome.Code }),
 	durationField("hint", func(e *Event) *time.Duration { return &e.Outcome.Hint }),
+	durationField("slack", func(e *Event) *time.Duration { return &e.Outcome.Slack }),
 	enumField("effect", func(e *Event) *Effect { return &e.Outcome.Effect }),
 	enumField("advice", func(e *Event) *Advice { return &e.Outcome.Advice }),
 	enumField("reason", func(e *Event) *Reason { return &e.Reason }),

@@ -124,6 +124,23 @@ func (o *Op) notice() {
 // as a row in its store or a message to its user.
 func (o *Op) Publish(reason Reason) { o.note(KindPublish, reason, "") }
 
+// Publish records a terminal that the program published for the action that
+// ctx carries, or else for the only open one.
+func (r *Recorder) Publish(ctx context.Context, reason Reason) {
+	r.mu.Lock()
+	o := r.owner(ctx, "", "", nil)
+	r.mu.Unlock()
+	if o != nil {
+		o.Publish(reason)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := r.now()
+	e := r.next()
+	e.At, e.Kind, e.Reason, e.Ambiguous = at, KindPublish, reason, true
+}
+
 // Trouble records a hang, leak, panic or spin of the action.
 func (o *Op) Trouble(kind Kind, text string) { o.note(kind, 0, text) }
 

@@ -239,7 +239,7 @@ func (v *view) answer(i int, e *Event) {
 	if at == nil {
 		return
 	}
-	at.AnswerEvent, at.Answered, at.Result = i, e.At, e.Result
+	at.AnswerEvent, at.Answered, at.Answer, at.Result = i, e.At, e.Outcome, e.Result
 	if !at.Seen {
 		at.Outcome, at.End, at.Seen = e.Outcome, e.At, true
 	}
