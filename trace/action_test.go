@@ -16,6 +16,7 @@ func TestActionsTellWhatTheCallerSaw(t *testing.T) {
 	a := tr.Actions()[0]
 	at := a.Attempts[0]
 	require.Equal(t, trace.Timeout, at.Outcome.Class, "an interrupt counts before a later answer")
+	require.Equal(t, trace.OK, at.Answer.Class)
 	require.Equal(t, 5*time.Second, at.End)
 	require.Equal(t, 5*time.Second, at.Interrupted)
 	require.Equal(t, 8*time.Second, at.Answered)

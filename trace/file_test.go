@@ -208,7 +208,7 @@ func eventGen(at time.Duration, open *[]int, calls *int) *rapid.Generator[trace.
 			Args: jsonGen().Draw(t, "args"), Result: jsonGen().Draw(t, "result"), Want: jsonGen().Draw(t, "want"),
 			Outcome: trace.Outcome{
 				Class: enumGen(trace.Unknown).Draw(t, "class"), Effect: enumGen(trace.EffectUnknown).Draw(t, "effect"),
-				Advice: enumGen(trace.AdviceStop).Draw(t, "advice"), Hint: durationGen().Draw(t, "hint"), Code: textGen().Draw(t, "code"),
+				Advice: enumGen(trace.AdviceStop).Draw(t, "advice"), Hint: durationGen().Draw(t, "hint"), Slack: durationGen().Draw(t, "slack"), Code: textGen().Draw(t, "code"),
 			},
 			Deadline: durationGen().Draw(t, "deadline"), Wait: durationGen().Draw(t, "wait"),
 			Error: textGen().Draw(t, "error"),

@@ -128,14 +128,11 @@ func (o *Op) Publish(reason Reason) { o.note(KindPublish, reason, "") }
 // ctx carries, or else for the only open one.
 func (r *Recorder) Publish(ctx context.Context, reason Reason) {
 	r.mu.Lock()
-	o := r.owner(ctx, "", "", nil)
-	r.mu.Unlock()
-	if o != nil {
-		o.Publish(reason)
+	defer r.mu.Unlock()
+	if o := r.owner(ctx, "", "", nil); o != nil {
+		o.put(KindPublish, reason, "")
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	at := r.now()
 	e := r.next()
 	e.At, e.Kind, e.Reason, e.Ambiguous = at, KindPublish, reason, true
@@ -147,6 +144,10 @@ func (o *Op) Trouble(kind Kind, text string) { o.note(kind, 0, text) }
 func (o *Op) note(kind Kind, reason Reason, text string) {
 	o.r.mu.Lock()
 	defer o.r.mu.Unlock()
+	o.put(kind, reason, text)
+}
+
+func (o *Op) put(kind Kind, reason Reason, text string) {
 	o.notice()
 	at := o.r.now()
 	e := o.r.next()

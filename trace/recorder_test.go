@@ -123,12 +123,14 @@ func TestAmbiguousCallsAreMarkedAndInNoAction(t *testing.T) {
 	r.Wait(t.Context(), time.Second)
 	tr := r.Trace()
 	require.Equal(t, []int{2}, tr.Ambiguous())
+	r.Publish(t.Context(), trace.ReasonSuccess)
 	require.Zero(t, p.Action())
 	require.Zero(t, p.Attempt())
 	require.Equal(t, 1, p.Number())
 	for _, a := range tr.Actions() {
 		require.Empty(t, a.Attempts)
 		require.Empty(t, a.Waits)
+		require.Empty(t, a.Published)
 	}
 }
 
@@ -278,13 +280,14 @@ func TestAnOpTellsWhatOnlyItsDriverKnows(t *testing.T) {
 	_, op := r.Begin(ctx, "a")
 	op.Cancel()
 	op.Publish(trace.ReasonCancelled)
+	r.Publish(t.Context(), trace.ReasonCancelled)
 	op.Trouble(trace.KindLeak, "one goroutine")
 	op.End(trace.Ending{Reason: trace.ReasonCancelled, Err: context.Canceled, Want: json.RawMessage(` 1 `), Cause: -1, Count: 2})
 	a := r.Trace().Actions()[0]
 	require.True(t, a.Cancelled())
 	require.Negative(t, a.Deadline)
-	require.Equal(t, []int{2}, a.Published)
-	require.Equal(t, []int{3}, a.Troubles)
+	require.Equal(t, []int{2, 3}, a.Published)
+	require.Equal(t, []int{4}, a.Troubles)
 	require.Equal(t, "1", string(a.Want))
 	require.Equal(t, -1, a.Cause)
 	require.Equal(t, 2, a.Count)

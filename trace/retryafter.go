@@ -19,22 +19,42 @@ import (
 // is past or present is no hint. "0" is a hint of no wait. A number that is too
 // large for a Duration is the longest Duration.
 func ParseRetryAfter(h http.Header, now time.Time) (time.Duration, bool) {
+	d, _, ok := retryAfter(h, now)
+	return d, ok
+}
+
+// retryAfter also tells whether the wait was given as a date.
+func retryAfter(h http.Header, now time.Time) (d time.Duration, dated, ok bool) {
 	if d, ok := parseWait(h.Get("Retry-After-Ms"), time.Millisecond); ok {
-		return d, true
+		return d, false, true
 	}
 	value := h.Get("Retry-After")
 	if d, ok := parseWait(value, time.Second); ok {
-		return d, true
+		return d, false, true
 	}
 	at, err := http.ParseTime(strings.TrimSpace(value))
 	if err != nil {
-		return 0, false
+		return 0, false, false
 	}
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = date
 	}
-	d := at.Sub(now)
-	return max(d, 0), d > 0
+	if d = at.Sub(now); d <= 0 {
+		return 0, false, false
+	}
+	return d, true, true
+}
+
+// hintOf is the outcome that the headers alone tell: the wait that they ask
+// for. A date has whole seconds, so a caller that reads it faithfully may come
+// up to one later.
+func hintOf(h http.Header, now time.Time) Outcome {
+	d, dated, _ := retryAfter(h, now)
+	o := Outcome{Hint: d}
+	if dated {
+		o.Slack = time.Second
+	}
+	return o
 }
 
 // parseWait reads a number of units; digits only.

@@ -314,7 +314,7 @@ func tellOutcome(e *Event, d *detail) {
 		d.add("effect %s", strings.ReplaceAll(o.Effect.String(), "-", " "))
 	}
 	if o.Hint != 0 {
-		d.add("asks for %s", span(o.Hint))
+		d.add("asks for %s", spread(o.Hint, o.Hint+o.Slack))
 	}
 	switch o.Advice {
 	case AdviceRetry:

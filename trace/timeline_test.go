@@ -104,7 +104,7 @@ func retries() (*trace.Trace, []int) {
 		case 0:
 			c.answer("forecast", "weather", n, unavailable, "upstream unavailable")
 		case 1:
-			c.answer("forecast", "weather", n, trace.Outcome{Class: trace.Throttled, Code: "429", Hint: 2 * s, Advice: trace.AdviceRetry}, "slow down")
+			c.answer("forecast", "weather", n, trace.Outcome{Class: trace.Throttled, Code: "429", Hint: 2 * s, Slack: s, Advice: trace.AdviceRetry}, "slow down")
 		default:
 			c.event(trace.Event{Kind: trace.KindEffect, Action: "forecast", Tool: "weather", Call: n, Key: "3f2a9c10-77de-4c1b"})
 			c.answer("forecast", "weather", n, fine, `{"celsius":19}`)

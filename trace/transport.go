@@ -163,9 +163,7 @@ func bodyValue(canon json.RawMessage, body []byte) json.RawMessage {
 // answerLater returns a copy of the response whose body records the answer
 // when it ends.
 func (r *Recorder) answerLater(p Pending, resp *http.Response) *http.Response {
-	var o Outcome
-	o.Hint, _ = ParseRetryAfter(resp.Header, r.wall())
-	o = classifyResponse(resp, o)
+	o := classifyResponse(resp, hintOf(resp.Header, r.wall()))
 	if resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
 		p.Answer(o, nil, nil)
 		return resp
@@ -244,7 +242,7 @@ func (b *answerBody) broken(err error) Outcome {
 		o.Code = b.outcome.Code
 	}
 	if o.Hint == 0 {
-		o.Hint = b.outcome.Hint
+		o.Hint, o.Slack = b.outcome.Hint, b.outcome.Slack
 	}
 	return o
 }

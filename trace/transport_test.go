@@ -235,7 +235,7 @@ func TestTransportReadsHintsOnTheRecordersClock(t *testing.T) {
 	})).RoundTrip(post(t, "https://bank.example/pay", ""))
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
-	require.Equal(t, trace.Outcome{Class: trace.Throttled, Code: "429", Hint: 5 * time.Second}, r.Trace().Events[1].Outcome)
+	require.Equal(t, trace.Outcome{Class: trace.Throttled, Code: "429", Hint: 5 * time.Second, Slack: time.Second}, r.Trace().Events[1].Outcome)
 }
 
 func TestParseRetryAfter(t *testing.T) {
