@@ -82,7 +82,7 @@
 // counts for a judgement, whether arguments or keys changed, is still seen,
 // while without DigestKey nobody can try values out. Keys of objects that do not
 // look like names, idempotency keys, call ids, error texts, panic texts and the
-// path of a URL in a derived tool name are hidden too. In clear are: names of
+// path of a URL in a derived tool name are hidden too. In clear are: the policy, names of
 // actions, tools and fields, hosts in derived tool names, error codes, times,
 // null, true and false, and how long lists are.
 //
