@@ -148,7 +148,11 @@ func (c *check) draw(n int) Schedule { return c.gen.Example(int(trialSeed(c.set.
 func (c *check) firstFailing() (number int, r *result) {
 	p := &pool{trials: int64(c.set.trials), finished: make(chan struct{})}
 	p.failed.Store(p.trials)
-	p.current = make([]atomic.Pointer[trial], min(runtime.GOMAXPROCS(0), c.set.trials))
+	workers := min(runtime.GOMAXPROCS(0), c.set.trials)
+	if c.a.Serial {
+		workers = 1
+	}
+	p.current = make([]atomic.Pointer[trial], workers)
 	p.numbers = make([]atomic.Int64, len(p.current))
 	var wg sync.WaitGroup
 	for w := range p.current {

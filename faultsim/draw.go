@@ -23,7 +23,7 @@ type drawnTool struct {
 	name    string
 	retried []Fault // answers that the policy retries, the plainest first
 	refused []Fault // answers that end the action
-	hints   bool
+	hints   []HintForm
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
@@ -122,9 +122,9 @@ func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
 		list = tool.refused
 	}
 	f := list[below(t, len(list))]
-	if tool.hints && (f.Class == trace.Throttled || f.Class == trace.Transient) && coin(t) {
+	if len(tool.hints) > 0 && (f.Class == trace.Throttled || f.Class == trace.Transient) && coin(t) {
 		f.Hint = d.hint(t, n)
-		f.Form = [...]HintForm{HintSeconds, HintDate, HintMillis, HintSeconds}[below(t, 4)]
+		f.Form = tool.hints[below(t, len(tool.hints))]
 	}
 	if !f.Hang && coin(t) {
 		f.Latency = d.latency(t)

@@ -21,6 +21,7 @@ import (
 // goroutines at once.
 type Stage struct {
 	policy *invariants.Policy
+	serial bool
 	rec    *trace.Recorder
 	limit  int // calls of one action before it counts as running without end
 
@@ -39,7 +40,7 @@ type ledgerKey struct{ tool, key string }
 type tool struct {
 	name  string
 	can   func(*Fault) bool
-	hints bool // it can ask for waits
+	hints []HintForm // the forms in which it can ask for a wait
 }
 
 // An act is one action of the schedule that is under way.

@@ -144,6 +144,7 @@ func TestMalformedTextNamesLineAndFix(t *testing.T) {
 		head + "  weather 1 transient hint=1\n",
 		head + "  weather 1 throttled hint=2s form=iso\n",
 		head + "  weather 1 transient hang hang\n",
+		head + "  weather 1 hang hang\n",
 		head + "  weather 1 transient hang=yes\n",
 		head + "  weather 1 transient hang=\n",
 		head + "  weather 1 ok hang after=1s\n",
@@ -207,7 +208,7 @@ func TestTextReadsWell(t *testing.T) {
 	}}
 	require.Equal(t, `rehearse schedule 1
 action deadline=3s
-  "news feed" 1 ok hang done
+  "news feed" 1 hang done
   weather 1 transient
   weather 3 throttled hint=2s
 action cancel=1.5s

@@ -50,7 +50,7 @@ func newTrial(a *Adapter, s *Schedule, content []byte, storage *trace.Trace) *tr
 		x.rec.Recycle(storage)
 	}
 	x.stage.start(&a.Policy, &x.rec)
-	x.stage.acts = x.few[:0]
+	x.stage.acts, x.stage.serial = x.few[:0], a.Serial
 	x.longest = x.horizon()
 	return x
 }
@@ -60,7 +60,7 @@ func (x *trial) run(t *testing.T) (*trace.Trace, error) {
 	x.inBubble(t)
 	tr := x.rec.Seal()
 	x.addLeak(tr)
-	if x.err == nil && len(x.stage.misuse) > 0 {
+	if len(x.stage.misuse) > 0 {
 		x.err = x.stage.misuse[0]
 	}
 	return tr, x.err

@@ -115,9 +115,9 @@ func (p *Policy) window(n int, prev time.Duration, o trace.Outcome) wait {
 		hint = p.Hint.Limit
 	}
 	w.hinted = true
-	longest := hint
+	longest := hint + o.Slack
 	if p.Hint.Jitter > 0 {
-		longest = scale(hint, 1+p.Hint.Jitter) + 1
+		longest = scale(longest, 1+p.Hint.Jitter) + 1
 	}
 	if p.Hint.Use == HintReplace {
 		w.lo, w.hi = hint, longest

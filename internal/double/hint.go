@@ -42,8 +42,17 @@ func (h Hint) Seen() time.Duration {
 	return h.Wait
 }
 
-// Write sets the fields of a response that is sent at the instant now.
-func (h Hint) Write(header http.Header, now time.Time) {
+// Slack is how much later than Seen a caller that heeds the hint may come: it
+// measures an HTTP-date, rounded up, from a Date that is rounded down.
+func (h Hint) Slack() time.Duration {
+	if h.Form == HintDate {
+		return time.Second
+	}
+	return 0
+}
+
+// write sets the fields of a response that is sent at the instant now.
+func (h Hint) write(header http.Header, now time.Time) {
 	switch h.Form {
 	case HintSeconds:
 		header.Set("Retry-After", strconv.FormatInt(int64(h.Seen()/time.Second), 10))
