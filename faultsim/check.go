@@ -198,6 +198,7 @@ func (c *check) work(p *pool, w int) {
 		}
 		s := c.draw(int(n))
 		x := newTrial(c.a, &s, c.content, old)
+		x.drawn = true
 		p.numbers[w].Store(n)
 		p.current[w].Store(x)
 		r := c.judge(x.run(c.t))

@@ -86,6 +86,7 @@ func benchmarkTrial(b *testing.B, invs []invariants.Invariant) {
 		var old *trace.Trace
 		for b.Loop() {
 			x := newTrial(&a, &s, c, old)
+			x.drawn = true
 			tr, err := x.run(t)
 			if err != nil || len(invariants.Find(tr, invs...)) > 0 {
 				t.Fatal("a right subject failed")

@@ -53,8 +53,9 @@ type act struct {
 	ended  bool
 	hung   bool
 	calls  int
-	errs   []callError // what the doubles answered, latest last
-	result any         // of the latest success
+	errs   []callError  // what the doubles answered, latest last
+	few    [3]callError // storage of the first of them
+	result any          // of the latest success
 	spun   bool
 }
 
@@ -232,6 +233,9 @@ func (s *Stage) answered(a *act, result any, e callError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.err != nil {
+		if a.errs == nil {
+			a.errs = a.few[:0]
+		}
 		a.errs = append(a.errs, e)
 	} else {
 		a.result = result

@@ -3,6 +3,7 @@ package faultsim
 import (
 	"context"
 	"fmt"
+	"os"
 	"reflect"
 	"runtime/debug"
 	"slices"
@@ -25,6 +26,7 @@ type trial struct {
 	a       *Adapter
 	s       *Schedule
 	idle    bool // build the subject and run nothing
+	drawn   bool // the schedule was drawn for this stage, so it fits
 	detail  bool // say where what is left behind is blocked
 	longest time.Duration
 
@@ -80,6 +82,16 @@ func (x *trial) inBubble(t *testing.T) {
 	synctest.Test(t, x.phases)
 }
 
+// grow makes the stack of a new goroutine as large as a trial needs while there
+// is little on it to copy. Without it the stack grows several times, deep in
+// the code under test.
+//
+//go:noinline
+func grow() byte {
+	var space [5 << 10]byte
+	return space[len(os.Args)&1023]
+}
+
 // number is the number of the trial's bubble; empty: not known.
 func (x *trial) number() string {
 	n, _ := x.bubble.Load().(string)
@@ -93,8 +105,9 @@ func (x *trial) phases(t *testing.T) {
 		x.bubble.Store(bubbleNumber())
 	}
 	time.Sleep(epoch.Sub(time.Now()))
+	grow()
 	action, err := x.build()
-	if err == nil {
+	if err == nil && !x.drawn {
 		err = x.stage.fits(x.s)
 	}
 	switch {
