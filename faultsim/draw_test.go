@@ -15,7 +15,7 @@ import (
 const draws = 20_000
 
 // drawn draws as Check does, for a tool that can fail in every way.
-func drawn(t *testing.T, change func(*Adapter)) (*drawer, []Schedule) {
+func drawn(t *testing.T, n int, change func(*Adapter)) []Schedule {
 	t.Helper()
 	a := homeAdapter()
 	a.Policy.Retry = append(a.Policy.Retry, trace.Throttled)
@@ -32,13 +32,12 @@ func drawn(t *testing.T, change func(*Adapter)) (*drawer, []Schedule) {
 	change(&a)
 	tools, err := inspect(t, &a)
 	require.NoError(t, err)
-	d := newDrawer(&a, tools)
-	gen := d.schedules()
-	list := make([]Schedule, draws)
+	gen := newDrawer(&a, tools).schedules()
+	list := make([]Schedule, n)
 	for i := range list {
 		list[i] = gen.Example(int(trialSeed(nameSeed(t.Name()), i)))
 	}
-	return d, list
+	return list
 }
 
 // rare bounds a count of n draws with probability p by six deviations.
@@ -51,8 +50,8 @@ func rare(t *testing.T, what string, got int, n float64, p float64) {
 }
 
 func TestDrawnStreaksAreEven(t *testing.T) {
-	for _, attempts := range []int{1, 2, 3, 5, 10} {
-		_, all := drawn(t, func(a *Adapter) { a.Policy.MaxAttempts = attempts })
+	for attempts, n := range map[int]int{1: 2_000, 3: draws, 10: 5_000} {
+		all := drawn(t, n, func(a *Adapter) { a.Policy.MaxAttempts = attempts })
 		counts := map[int]int{}
 		plans := 0
 		for _, s := range all {
@@ -69,7 +68,7 @@ func TestDrawnStreaksAreEven(t *testing.T) {
 }
 
 func TestEveryClassIsDrawn(t *testing.T) {
-	_, all := drawn(t, func(*Adapter) {})
+	all := drawn(t, draws, func(*Adapter) {})
 	classes := map[trace.Class]int{}
 	retried, faults, done, hangs := 0, 0, 0, 0
 	for _, s := range all {
@@ -100,7 +99,7 @@ func TestEveryClassIsDrawn(t *testing.T) {
 }
 
 func TestDrawnOptionsComeAsOftenAsDeclared(t *testing.T) {
-	_, all := drawn(t, func(*Adapter) {})
+	all := drawn(t, draws, func(*Adapter) {})
 	var several, atOnce, plans, deadlines, cancels, before, faults, latencies, hints, hintable, faultCancels, answers float64
 	for _, s := range all {
 		if len(s.Actions) > 1 {
@@ -151,7 +150,7 @@ func TestDrawnOptionsComeAsOftenAsDeclared(t *testing.T) {
 }
 
 func TestDrawnCancelsHitEachPhase(t *testing.T) {
-	_, all := drawn(t, func(a *Adapter) {})
+	all := drawn(t, draws, func(a *Adapter) {})
 	counts := map[string]int{}
 	for _, s := range all {
 		for _, p := range s.Actions {
@@ -185,7 +184,7 @@ func TestDrawnCancelsHitEachPhase(t *testing.T) {
 }
 
 func TestDrawnLatenciesLieAroundTheAttemptsTime(t *testing.T) {
-	_, all := drawn(t, func(*Adapter) {})
+	all := drawn(t, draws, func(*Adapter) {})
 	counts := map[time.Duration]int{}
 	for _, s := range all {
 		for _, p := range s.Actions {

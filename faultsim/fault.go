@@ -101,7 +101,8 @@ type Plan struct {
 	Deadline time.Duration
 
 	// Cancel is when the caller cancels, counted from the action's begin; 0:
-	// never. Negative: before the action begins.
+	// never. Negative: before the action begins, which the text form writes as
+	// cancel=before.
 	Cancel time.Duration
 }
 

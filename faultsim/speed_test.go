@@ -95,3 +95,38 @@ func benchmarkTrial(b *testing.B, invs []invariants.Invariant) {
 		}
 	})
 }
+
+// BenchmarkDrawnSchedule is what a trial of Check costs before it begins.
+func BenchmarkDrawnSchedule(b *testing.B) {
+	a := speedAdapter()
+	inTest(b, func(t *testing.T) {
+		tools, err := inspect(t, &a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gen := newDrawer(&a, tools).schedules()
+		for n := 0; b.Loop(); n++ {
+			gen.Example(n + 1)
+		}
+	})
+}
+
+// BenchmarkWorkers is a property's trials on as many workers as there are
+// cores: run it with -cpu 1,2.
+func BenchmarkWorkers(b *testing.B) {
+	a := homeAdapter()
+	inTest(b, func(t *testing.T) {
+		c := &check{t: t, a: &a, set: settings{trials: 10_000, seed: 1}, invs: a.invariants(), content: a.content()}
+		tools, err := inspect(t, &a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.gen = newDrawer(&a, tools).schedules()
+		for b.Loop() {
+			if n, r := c.firstFailing(); r != nil {
+				t.Fatalf("trial %d failed", n)
+			}
+		}
+		b.ReportMetric(float64(b.N)*10_000/b.Elapsed().Seconds(), "trials/s")
+	})
+}

@@ -40,7 +40,11 @@ func (s Schedule) String() string {
 func (p *Plan) write(b *strings.Builder) {
 	b.WriteString("action")
 	option(b, "deadline", p.Deadline)
-	option(b, "cancel", p.Cancel)
+	if p.Cancel < 0 {
+		b.WriteString(" cancel=before")
+	} else {
+		option(b, "cancel", p.Cancel)
+	}
 	b.WriteString("\n")
 	for _, tool := range slices.Sorted(maps.Keys(p.Faults)) {
 		for i, f := range p.Faults[tool] {
@@ -267,7 +271,9 @@ func (p *parser) planOption(name, value string) (err error) {
 	case "deadline":
 		plan.Deadline, err = positive(name, value)
 	case "cancel":
-		plan.Cancel, err = duration(name, value)
+		if plan.Cancel, err = -1, nil; value != "before" {
+			plan.Cancel, err = positive(name, value)
+		}
 	default:
 		err = fmt.Errorf("unknown option %q of an action; known are deadline=, cancel=", name)
 	}
