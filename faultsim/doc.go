@@ -1,0 +1,146 @@
+// Package faultsim runs code that calls tools under simulated faults, in
+// virtual time, and holds it to its declared retry policy.
+//
+// An [Adapter] plugs code in: the policy that it promises to keep, and a
+// function that builds it on a [Stage] of doubles. [Check] then looks for faults
+// under which it breaks the promise, and [Run] plays faults that are written
+// down:
+//
+//	func adapter() faultsim.Adapter {
+//		return faultsim.Adapter{
+//			Name:   "forecast",
+//			Policy: policy,
+//			Subject: func(s *faultsim.Stage) faultsim.Action {
+//				agent := New(faultsim.Tool(s, "weather", fake, faultsim.Errors{
+//					trace.Transient: ErrUnavailable,
+//					trace.Invalid:   ErrNoSuchCity,
+//				}))
+//				return func(ctx context.Context) (any, error) { return agent.Forecast(ctx, "Pune") }
+//			},
+//		}
+//	}
+//
+//	func TestFaults(t *testing.T) { faultsim.Check(t, adapter()) }
+//
+// # The bubble and its phases
+//
+// A trial plays one schedule on a fresh subject in a bubble of virtual time
+// (see [testing/synctest]): a sleep of an hour takes a microsecond, and nothing
+// waits in real time. The clock begins at a date in 2026. A trial has phases:
+//
+//   - build: Subject builds the code under test on the stage.
+//   - act: the actions of the schedule run, one after another or at once, on
+//     that one instance. An action that has not returned when all that the
+//     policy, the hints and the latencies allow is over is a hang.
+//   - settle: virtual time runs on for as long again, so that a retry which was
+//     left behind comes to light.
+//   - close: the callers' contexts end, and the functions given to [Stage.Close]
+//     run, last registered first.
+//   - census: what is still blocked then is a leak.
+//
+// The trace of the trial is read when the bubble is gone. All that
+// [invariants.Policy.Invariants] returns is checked, with the user's own rules.
+//
+// # Schedules and their text
+//
+// A [Schedule] says, for each action, tool and attempt, what goes wrong: a class
+// of failure, a hint to wait, a latency, a hang, a reply that is lost after the
+// work was done, a cancel. Attempts that it does not list are answered at once.
+// Which fault a call gets depends on its action, its tool and the number of the
+// attempt, never on the order in which the calls of several actions arrive. A
+// call belongs to the action whose context it carries; where it carries none,
+// to the one that used the same key, or to the only one that is under way. A
+// call that could belong to several is answered at once and judged by nothing.
+// Within one action, the calls that it makes of one tool at the same time are
+// numbered as they arrive.
+//
+// A schedule has a text form, one attempt a line, which [Parse] reads strictly:
+//
+//	rehearse schedule 1
+//	action deadline=3s
+//	  weather 1 transient after=200ms
+//	  weather 2 throttled hint=2s form=date
+//	  weather 3 hang done
+//	action cancel=before
+//	at-once
+//
+// The options of an attempt are hint=, form=date or form=ms, after= (the
+// latency), hang, done (the work is done whatever the caller sees), deaf (the
+// end of the context changes nothing) and cancel= (counted from the attempt's
+// arrival). Those of an action are deadline= and cancel=. The tool * is the
+// first that Subject puts on the stage. A line or its end that begins with # is
+// a comment.
+//
+// # Function tools and HTTP tools
+//
+// [Tool] is a double of a Go function. Its [Errors] say how each class of failure
+// looks at this tool; a class that is not there cannot happen to it. [Hinted]
+// makes an error that carries a wait. [Stage.Client] is an HTTP client whose
+// routes are tools: failures are statuses, Retry-After in its forms, resets and
+// refused connections. [Retrier] is the adapter of a retry library. A stage can
+// have several tools of both kinds.
+//
+// # Check
+//
+// [Check] draws schedules through rapid: streaks of none to one more than
+// MaxAttempts failures, all of the same frequency; each class that the tool
+// has; hints below, at and above the policy's limit; latencies and deadlines a
+// nanosecond on either side of a limit; cancels in flight, in the wait, and a
+// nanosecond around an answer; several actions, one after another or at once.
+// Trials run on all cores; the first that fails, by number, is the one that
+// counts, whatever the number of workers.
+//
+// The failing schedule is run again alone, twenty times. If it always fails it
+// shrinks to the smallest that breaks the same invariant. If it fails now and
+// then, a race in the code under test decides, and the message says how often.
+// If it passes, some state survives between trials: a package-level breaker,
+// limiter or client; see [Adapter] for Serial.
+//
+// # Cases and reproducing
+//
+// A failing schedule is saved below testdata/rehearse, in a folder for each
+// test, as a file with the name of the broken invariant and the schedule. It is
+// text that can be read, changed and reviewed; commit it. [Check] replays the
+// cases of its test before anything else, until the file is deleted. A case that
+// no longer fits (its tool is gone, its invariant has another name) fails the
+// test, and the message names the file and the line. Where the file cannot be
+// written, the message carries its content.
+//
+// The message ends in a command that runs the test again. The seed of a property
+// follows from the test's name, so that the same commit gives the same answer;
+// a trial's seed follows from it and the trial's number.
+//
+//	flag               variable           meaning
+//	-rehearse.trials   REHEARSE_TRIALS    trials of each property; 0: 1000, or 200 with -short
+//	-rehearse.seed     REHEARSE_SEED      base seed, as a failure prints it; 0: from the test's name
+//	-rehearse.explore  REHEARSE_EXPLORE   true: a fresh base seed for each run, which is printed
+//
+// A flag goes before any variable. Variables suit "go test ./...", where some
+// packages do not know the flags. A seed and exploring exclude each other.
+//
+// Rapid's own flags do not change what Check draws, and its fail files are not
+// written: neither disturbs rapid properties of the same test binary.
+//
+// # What a bubble cannot do
+//
+//   - A panic in a goroutine of the code under test ends the test binary. A panic
+//     in the action itself, or in Subject, is reported.
+//   - A goroutine that waits for a [sync.Mutex] whose holder waits for time stops
+//     virtual time, and so do a real connection, file or process, and a channel or
+//     WaitGroup made outside the bubble. After ten seconds of real time the test
+//     fails with the place and the cause; the goroutine cannot be ended.
+//   - What was made in one bubble cannot be used in another: no pools, timers or
+//     clients in package variables. Build everything in Subject. http.DefaultTransport
+//     keeps goroutines; [Stage.ReplaceDefaultTransport] replaces it.
+//   - Package-level state sees time go back from one trial to the next.
+//   - Two events at one virtual instant come in either order. Schedules that Check
+//     draws keep their instants apart; give those that you write an odd nanosecond
+//     where a deadline or cancel would fall on a wait.
+//   - Jitter from math/rand/v2 or crypto/rand cannot be repeated. Windows are
+//     judged and not values, so the verdict is the same; the trace is not.
+//   - Of the test's t, Subject and the action may use Log, Error, Helper, TempDir
+//     and Setenv. t.Fatal and t.FailNow end the trial, and the test says so. t.Run,
+//     t.Parallel and t.Deadline are not for use there, and t.Cleanup runs outside
+//     the bubble: give what must be closed to [Stage.Close].
+//   - Neither [Run] nor [Check] may be called inside a bubble.
+package faultsim
