@@ -239,14 +239,10 @@ func (s *step) ending() (text, advice string) {
 
 // reading compares the reason that the program gives with the policy's.
 func (s *step) reading() (text, advice string) {
-	said := s.a.Reason
-	if said == 0 || s.d.Allows(said) {
+	if s.agreed() {
 		return "", ""
 	}
-	if said == trace.ReasonSuccess || s.d.Reason == trace.ReasonSuccess {
-		return "", "" // the honesty of a success is a rule of its own
-	}
-	return fmt.Sprintf("the program calls its end %v, the attempts amount to %v", said, s.d.Reason),
+	return fmt.Sprintf("the program calls its end %v, the attempts amount to %v", s.a.Reason, s.d.Reason),
 		"see how the adapter reads its own errors"
 }
 

@@ -134,7 +134,17 @@ func (s *step) fits() bool {
 	if s.then != nil {
 		return s.d.Do != Stop && s.inWindow(s.wait())
 	}
-	return s.d.Do != Go && (!s.a.Ended || !s.last || s.a.End >= s.d.EndLo && s.a.End <= s.d.EndHi)
+	if s.d.Do == Go {
+		return false
+	}
+	return !s.a.Ended || !s.last || s.a.End >= s.d.EndLo && s.a.End <= s.d.EndHi && s.agreed()
+}
+
+// agreed reports whether the reason that the program gives is a true one. A
+// success said or due is the business of [HonestEnding].
+func (s *step) agreed() bool {
+	said := s.a.Reason
+	return said == 0 || s.d.Allows(said) || said == trace.ReasonSuccess || s.d.Reason == trace.ReasonSuccess
 }
 
 func (s *step) inWindow(wait time.Duration) bool {

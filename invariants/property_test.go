@@ -1,0 +1,34 @@
+package invariants_test
+
+import (
+	"testing"
+
+	. "github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+	"pgregory.net/rapid"
+)
+
+// A right program gets no finding, from no invariant.
+func TestRightLoopConformsToItsPolicy(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPolicy(t)
+		if err := p.Validate(); err != nil {
+			t.Fatalf("the generator made a policy that contradicts itself: %v", err)
+		}
+		s := simulate(p, drawPlan(t, p))
+		tr := s.trace()
+		for _, f := range Find(tr, p.Invariants()...) {
+			t.Fatalf("%s%s\npolicy %s", f.String(), tr.Timeline(f.Events...), p.Content())
+		}
+		if got := p.Terminal(&tr.Actions()[0]); got != s.reason {
+			if !alsoTrue(s, got) {
+				t.Fatalf("the attempts amount to %v, the loop ended for %v\n%s", got, s.reason, tr.Timeline())
+			}
+		}
+	})
+}
+
+// alsoTrue reports whether the policy's reason is another true name for the end.
+func alsoTrue(s story, got trace.Reason) bool {
+	return got != 0
+}
