@@ -220,7 +220,7 @@ func (l *loop) pause(w went) bool {
 	}
 	stop, end, why := false, time.Duration(math.MaxInt64), trace.Reason(0)
 	limit := func(at time.Duration, late Late, r trace.Reason) {
-		if next < at || next == at && l.pl.coin() {
+		if next < at || next == at && w.at < at && l.pl.coin() {
 			return
 		}
 		if late == LateStop {

@@ -78,7 +78,7 @@ func (s *Series) Began(at time.Duration) {
 	switch {
 	case s.attempts == 0:
 	case s.anew:
-		s.waited = 0
+		s.waited = s.hidden
 	default:
 		s.waited = max(at-s.answered, s.hidden)
 	}
@@ -133,6 +133,8 @@ func (s *Series) final(o trace.Outcome, at time.Duration) (Decision, bool) {
 	over.also = d.also | reasonSet(trace.ReasonEscalated)
 	if final {
 		over.also |= reasonSet(d.Reason)
+	} else if next := s.fit(s.p.window(s.failures, s.waited, o), at, 0); next.Do != Go {
+		over.also |= next.also | reasonSet(next.Reason)
 	}
 	return over, true
 }

@@ -46,7 +46,7 @@ func noLastDelay(budget time.Duration) Invariant {
 			if idle := a.End - over; idle > 0 {
 				v.report(a, fmt.Sprintf("the action ended %v after its last attempt", idle),
 					"decide whether there is a next attempt before the wait, not after it", last.AnswerEvent, a.EndEvent)
-			} else if asked := waitAfter(a, last); asked >= 0 {
+			} else if asked := waitAfter(sc.tr, a, last, over); asked >= 0 {
 				v.report(a, fmt.Sprintf("a wait of %v was asked for after the last attempt", sc.tr.Events[asked].Wait),
 					"decide whether there is a next attempt before the wait, not after it", asked, a.EndEvent)
 			}
@@ -84,11 +84,13 @@ func quiet(a *trace.Action) (last *trace.Attempt, over time.Duration) {
 
 // waitAfter is the event of a wait that was asked for after the attempt; -1:
 // none. Several series may wait for each other.
-func waitAfter(a *trace.Action, last *trace.Attempt) int {
+func waitAfter(tr *trace.Trace, a *trace.Action, last *trace.Attempt, over time.Duration) int {
 	if len(a.Waits) == 0 || len(a.Series) > 1 {
 		return -1
 	}
-	if w := a.Waits[len(a.Waits)-1]; w > last.AnswerEvent && w > last.Event && w < a.EndEvent {
+	w := a.Waits[len(a.Waits)-1]
+	answered := last.AnswerEvent < 0 || last.AnswerEvent > a.EndEvent || w > last.AnswerEvent
+	if w > last.Event && w < a.EndEvent && answered && tr.Events[w].At >= over {
 		return w
 	}
 	return -1
