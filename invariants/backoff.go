@@ -141,14 +141,15 @@ func (p *Policy) window(n int, prev time.Duration, o trace.Outcome) wait {
 		}
 		hint = p.Hint.Limit
 	}
-	return p.Hint.combine(w, hint)
+	return p.Hint.combine(w, hint, o.Slack)
 }
 
-// combine is the window of a hint that is followed.
-func (h *Hint) combine(w wait, hint time.Duration) wait {
-	longest := hint
+// combine is the window of a hint that is followed. A hint that is a date has
+// a slack, since a date tells whole seconds.
+func (h *Hint) combine(w wait, hint, slack time.Duration) wait {
+	longest := plus(hint, slack)
 	if h.Jitter > 0 {
-		longest = plus(scale(hint, 1+h.Jitter), 1)
+		longest = plus(scale(longest, 1+h.Jitter), 1)
 	}
 	w.followed = true
 	if h.Use == HintReplace {

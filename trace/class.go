@@ -133,9 +133,10 @@ func (a *Advice) UnmarshalText(text []byte) error {
 type Outcome struct {
 	Class  Class         `json:"class,omitzero"`
 	Effect Effect        `json:"effect,omitzero"` // as far as the caller can know
-	Hint   time.Duration `json:"hint,omitzero"`   // the wait that the tool asked for; 0: none
-	Code   string        `json:"code,omitzero"`   // the tool's own error code, or the HTTP status
 	Advice Advice        `json:"advice,omitzero"` // the tool's own word on retrying
+	Hint   time.Duration `json:"hint,omitzero"`   // the wait that the tool asked for; 0: none
+	Slack  time.Duration `json:"slack,omitzero"`  // how much later than Hint a faithful reader may come: an HTTP-date has whole seconds
+	Code   string        `json:"code,omitzero"`   // the tool's own error code, or the HTTP status; never redacted
 }
 
 // Failed reports whether the outcome is neither a success nor a valid "no".

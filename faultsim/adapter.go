@@ -1,0 +1,116 @@
+package faultsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// An Action is one intended operation of the code under test. It can be called
+// again, and by several goroutines at once.
+type Action = func(context.Context) (any, error)
+
+// An Adapter plugs code into trials: how to build it, and what it promises.
+type Adapter struct {
+	// Name is the adapter's name in reports, and the name of its actions.
+	Name string
+
+	// Policy is the contract that the code is held to.
+	Policy invariants.Policy
+
+	// Subject builds the code under test on the stage's doubles and returns
+	// one action of it. It is called afresh for each trial, inside the bubble
+	// of virtual time.
+	Subject func(*Stage) Action
+
+	// Want is what a right action returns. Nil: the tool's own answer, where
+	// the action returns a value of the same type.
+	Want any
+
+	// Reason reads the terminal reason off an error that the action returned.
+	// It is compared with what the attempts amount to. Nil: nothing is compared.
+	Reason func(error) trace.Reason
+
+	// Attempts reads off such an error how many attempts it tells of; 0: it
+	// does not say. Nil: nothing is compared.
+	Attempts func(error) int
+
+	// Accept lists known deviations: the name of an invariant, and why its
+	// findings are accepted. [Check] fails once such a deviation no longer occurs.
+	Accept map[string]string
+
+	// Serial runs trials one at a time, for code with package-level state. By
+	// default [Check] runs them on all cores.
+	Serial bool
+
+	// Invariants are further rules of the user's own.
+	Invariants []invariants.Invariant
+}
+
+// invariants returns all rules that the adapter is held to.
+func (a *Adapter) invariants() []invariants.Invariant {
+	return append(append([]invariants.Invariant(nil), a.Invariants...), a.Policy.Invariants()...)
+}
+
+// validate reports what makes the adapter unusable.
+func (a *Adapter) validate() error {
+	var errs []error
+	if a.Name == "" {
+		errs = append(errs, errors.New("adapter: Name is empty: give the adapter a name for reports and files"))
+	}
+	if a.Subject == nil {
+		errs = append(errs, fmt.Errorf("adapter %q: Subject is nil: give a function that builds the code under test", a.Name))
+	}
+	known := map[string]bool{}
+	for _, inv := range a.invariants() {
+		known[inv.Name] = true
+	}
+	for name, why := range a.Accept {
+		if !known[name] {
+			errs = append(errs, fmt.Errorf("adapter %q: Accept names %q, which is none of its invariants", a.Name, name))
+		}
+		if why == "" {
+			errs = append(errs, fmt.Errorf("adapter %q: Accept gives no reason for %q: say why the deviation is accepted", a.Name, name))
+		}
+	}
+	return errors.Join(append(errs, a.Policy.Validate())...)
+}
+
+// Errors says how a function tool's failures look: the tool's own error for
+// each class. A class that is absent cannot happen to the tool; schedules that
+// need it do not apply. A tool that can ask for a wait has a [Hinted] error.
+type Errors map[trace.Class]error
+
+// Hinted is an error that carries the wait the tool asks for: make is called
+// with the hint of each fault, which is 0 where there is none.
+func Hinted(make func(hint time.Duration) error) error { return &hinted{make} }
+
+type hinted struct{ make func(time.Duration) error }
+
+func (h *hinted) Error() string { return h.make(0).Error() }
+
+// can reports whether the tool can answer as the fault plans.
+func (e Errors) can(f *Fault) bool {
+	if f.class() == trace.OK || f.Hang {
+		return true
+	}
+	err, ok := e[f.class()]
+	if !ok {
+		return false
+	}
+	_, hints := err.(*hinted)
+	return f.Hint == 0 || hints
+}
+
+// render is the tool's error for the fault.
+func (e Errors) render(f *Fault) error {
+	err := e[f.class()]
+	if h, ok := err.(*hinted); ok {
+		return h.make(f.Hint)
+	}
+	return err
+}

@@ -1,0 +1,242 @@
+package faultsim
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+	"pgregory.net/rapid"
+)
+
+// A drawer draws schedules that fit one adapter. Every decision goes through
+// rapid, so that a failing schedule shrinks: towards fewer attempts, plain
+// failures, no latency, no hint, no cancel, one action.
+type drawer struct {
+	p      *invariants.Policy
+	tools  []drawnTool
+	single bool // one action only
+}
+
+// A drawnTool is what a tool on the stage can do.
+type drawnTool struct {
+	name    string
+	retried []Fault // answers that the policy retries, the plainest first
+	refused []Fault // answers that end the action
+	hints   []HintForm
+}
+
+func newDrawer(a *Adapter, tools []*tool) *drawer {
+	d := &drawer{p: &a.Policy}
+	for _, t := range tools {
+		dt := drawnTool{name: t.name, hints: t.hints}
+		for _, c := range trace.Classes() {
+			f := Fault{Class: c}
+			if c == trace.OK || c == trace.Cancelled || !t.can(&f) {
+				continue
+			}
+			list := &dt.refused
+			if d.p.Retries(c) {
+				list = &dt.retried
+			}
+			*list = append(*list, f)
+			if d.p.Effect(trace.Outcome{Class: c}) == trace.EffectUnknown {
+				*list = append(*list, Fault{Class: c, Done: true})
+			}
+		}
+		if d.p.Attempt > 0 {
+			dt.add(d.p, Fault{Hang: true})
+		}
+		d.tools = append(d.tools, dt)
+	}
+	return d
+}
+
+// add files a hang: the caller sees a timeout.
+func (t *drawnTool) add(p *invariants.Policy, f Fault) {
+	lost := f
+	lost.Done = true
+	if p.Retries(trace.Timeout) {
+		t.retried = append(t.retried, f, lost)
+	} else {
+		t.refused = append(t.refused, f, lost)
+	}
+}
+
+// schedules is the generator that [Check] draws from.
+func (d *drawer) schedules() *rapid.Generator[Schedule] {
+	return rapid.Custom(func(t *rapid.T) Schedule {
+		n := 1
+		if !d.single && oneIn(t, 3) {
+			n = 2 + below(t, 2)
+		}
+		s := Schedule{Actions: make([]Plan, n)}
+		for i := range s.Actions {
+			s.Actions[i] = d.plan(t)
+		}
+		s.AtOnce = n > 1 && coin(t)
+		return s
+	})
+}
+
+func (d *drawer) plan(t *rapid.T) Plan {
+	p := Plan{Faults: map[string][]Fault{}}
+	for i := range d.tools {
+		if faults := d.streak(t, &d.tools[i]); len(faults) > 0 {
+			p.Faults[d.tools[i].name] = faults
+		}
+	}
+	if oneIn(t, 2) {
+		p.Deadline = d.deadline(t, &p)
+	}
+	if p.Deadline == 0 && oneIn(t, 4) {
+		p.Cancel = d.moment(t)
+		if oneIn(t, 3) {
+			p.Cancel = -1
+		}
+	}
+	return p
+}
+
+// streak draws the faults of a tool's attempts: none up to one more than the
+// policy allows, now and then with an answer in between that ends the action.
+func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
+	if len(tool.retried)+len(tool.refused) == 0 {
+		return nil
+	}
+	most := min(d.p.MaxAttempts, 16) + 1
+	if d.p.MaxAttempts == invariants.Unlimited {
+		most = 8
+	}
+	n := below(t, most+1)
+	faults := make([]Fault, 0, n)
+	for i := range n {
+		faults = append(faults, d.fault(t, tool, i+1))
+	}
+	return faults
+}
+
+func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
+	list := tool.retried
+	if len(list) == 0 || len(tool.refused) > 0 && oneIn(t, 3) {
+		list = tool.refused
+	}
+	f := list[below(t, len(list))]
+	if len(tool.hints) > 0 && (f.Class == trace.Throttled || f.Class == trace.Transient) && coin(t) {
+		f.Hint = d.hint(t, n)
+		f.Form = tool.hints[below(t, len(tool.hints))]
+	}
+	if !f.Hang && coin(t) {
+		f.Latency = d.latency(t)
+	}
+	if oneIn(t, 3) {
+		f.Cancel = d.cancel(t, &f, n)
+	}
+	return f
+}
+
+// latency draws a time to answer. The odd nanoseconds keep it apart from
+// every other instant of a trial, so that no two events share one by chance.
+func (d *drawer) latency(t *rapid.T) time.Duration {
+	if a := d.p.Attempt; a > 0 && oneIn(t, 2) {
+		// Just inside the attempt's time, just outside, or far outside.
+		return a + [...]time.Duration{-1, 1, a, -a / 2}[below(t, 4)]
+	}
+	return time.Duration(1+below(t, 256))*time.Millisecond + 7
+}
+
+// hint draws a wait that the tool asks for: under, around and over the own
+// backoff, and at the limit of the policy.
+func (d *drawer) hint(t *rapid.T, n int) time.Duration {
+	_, hi := d.p.Backoff.Window(n, 0)
+	hi = max(hi, time.Second)
+	switch limit := d.p.Hint.Limit; below(t, 4) {
+	case 0:
+		return time.Second
+	case 1:
+		return (hi/time.Second + 2) * time.Second
+	case 2:
+		if limit > time.Second {
+			return limit.Truncate(time.Second)
+		}
+		return 2 * time.Second
+	default:
+		return (max(limit, hi)/time.Second + 3) * time.Second
+	}
+}
+
+// cancel draws when the caller cancels, from the attempt's arrival: in flight,
+// a nanosecond before or after the answer, or during the wait that follows.
+func (d *drawer) cancel(t *rapid.T, f *Fault, n int) time.Duration {
+	_, hi := d.p.Backoff.Window(n, 0)
+	answer := f.Latency
+	if f.Hang || d.p.Attempt > 0 && answer > d.p.Attempt {
+		answer = d.p.Attempt
+	}
+	wait := min(max(hi, f.Hint), time.Hour)
+	return max(1, answer+[...]time.Duration{1, -1, wait/2 + 3, -answer / 2, wait/4 + 3, wait - 1, wait + 1, 1}[below(t, 8)])
+}
+
+// deadline draws the caller's deadline: around the instant of an attempt, or
+// anywhere in the time that the action can take.
+func (d *drawer) deadline(t *rapid.T, p *Plan) time.Duration {
+	if coin(t) {
+		return d.moment(t)
+	}
+	at := time.Duration(0)
+	if len(d.tools) > 0 {
+		faults := p.Faults[d.tools[0].name]
+		for n := range faults[:below(t, len(faults)+1)] {
+			lo, hi := d.p.Backoff.Window(n+1, 0)
+			at += faults[n].Latency + max(lo, faults[n].Hint)
+			if coin(t) {
+				at += hi - lo
+			}
+		}
+	}
+	return max(1, at+[...]time.Duration{1, -1, 11, time.Millisecond + 11}[below(t, 4)])
+}
+
+// moment draws an instant within the time that the action can take.
+func (d *drawer) moment(t *rapid.T) time.Duration {
+	_, hi := d.p.Backoff.Window(1, 0)
+	whole := max(8*hi, 2*d.p.Attempt, 100*time.Millisecond)
+	return whole/1024*time.Duration(below(t, 1024)) + 13
+}
+
+// below draws an even number from 0 to n-1. Rapid's own ranges favour small
+// and extreme values by two to four times; its Bool is even, and a number of
+// Bools shrinks to zero.
+func below(t *rapid.T, n int) int {
+	if n <= 1 {
+		return 0
+	}
+	// Eight bits more than needed leave a bias of less than 1/256.
+	width := bits.Len(uint(n-1)) + 8
+	if n&(n-1) == 0 {
+		width = bits.Len(uint(n - 1))
+	}
+	v := 0
+	for range width {
+		v <<= 1
+		if fair.Draw(t, "bit") {
+			v |= 1
+		}
+	}
+	return v * n >> width
+}
+
+var fair = rapid.Bool()
+
+func coin(t *rapid.T) bool { return fair.Draw(t, "coin") }
+
+// oneIn is true once in 1<<n.
+func oneIn(t *rapid.T, n int) bool {
+	yes := true
+	for range n {
+		if !fair.Draw(t, "one in") {
+			yes = false
+		}
+	}
+	return yes
+}

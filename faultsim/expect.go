@@ -1,0 +1,119 @@
+package faultsim
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// An Expectation is what a policy calls for under the faults of one action.
+// Where jitter or a tie leaves a choice, the counts are a range.
+type Expectation struct {
+	Least, Most int            // attempts of the main tool
+	Reasons     []trace.Reason // possible terminal reasons, in a fixed order
+}
+
+// Expect plays the policy's automaton over the faults of one action's main
+// tool. ok is false where the action would never end, because nothing bounds a
+// tool that hangs.
+func Expect(p invariants.Policy, plan Plan) (e Expectation, ok bool) {
+	pl := player{p: &p, plan: &plan, faults: plan.Faults[Main], e: Expectation{Least: math.MaxInt}, ok: true}
+	if plan.Cancel < 0 {
+		return Expectation{Reasons: []trace.Reason{trace.ReasonCancelled}}, true
+	}
+	pl.cancel = never
+	if plan.Cancel > 0 {
+		pl.cancel = plan.Cancel
+	}
+	pl.attempt(p.Start(0, plan.Deadline), 1, 0, pl.cancel)
+	slices.Sort(pl.e.Reasons)
+	return pl.e, pl.ok
+}
+
+const never = time.Duration(math.MaxInt64)
+
+// A player explores what a policy allows.
+type player struct {
+	p      *invariants.Policy
+	plan   *Plan
+	faults []Fault
+	cancel time.Duration
+	e      Expectation
+	ok     bool
+	steps  int
+}
+
+// attempt plays attempt n, which begins at the instant at, and what may follow.
+func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration) {
+	if pl.steps++; pl.steps > 1<<14 {
+		return // jitter over many attempts: the ends of the ranges are known by now
+	}
+	var f Fault
+	if n <= len(pl.faults) {
+		f = pl.faults[n-1]
+	}
+	if f.Cancel > 0 {
+		cancel = min(cancel, at+f.Cancel)
+	}
+	if cancel != never {
+		s.Cancel(cancel)
+	}
+	s.Began(at)
+	o, end := pl.outcome(&f, at, cancel)
+	if end == never {
+		pl.ok = false
+		return
+	}
+	d := s.Next(o, end)
+	if d.Do != invariants.Go {
+		pl.stop(n, d.Reason)
+	}
+	if d.Do == invariants.Stop {
+		return
+	}
+	pl.attempt(s, n+1, end+d.Lo, cancel)
+	if d.Hi != d.Lo {
+		pl.attempt(s, n+1, end+d.Hi, cancel)
+	}
+}
+
+// outcome is what the caller sees of the fault, and when.
+func (pl *player) outcome(f *Fault, at, cancel time.Duration) (trace.Outcome, time.Duration) {
+	end := never
+	if !f.Hang {
+		end = at + f.Latency
+	}
+	limit, class := pl.limit(at, cancel)
+	if end > limit {
+		return trace.Outcome{Class: class}, limit
+	}
+	return trace.Outcome{Class: f.class(), Hint: f.Hint}, end
+}
+
+// limit is the first instant at which the caller's side ends an attempt.
+func (pl *player) limit(at, cancel time.Duration) (time.Duration, trace.Class) {
+	limit := never
+	if pl.p.Attempt > 0 {
+		limit = at + pl.p.Attempt
+	}
+	if pl.plan.Deadline > 0 {
+		limit = min(limit, pl.plan.Deadline)
+	}
+	if pl.p.Budget > 0 && pl.p.BudgetCuts {
+		limit = min(limit, pl.p.Budget)
+	}
+	if cancel < limit {
+		return cancel, trace.Cancelled
+	}
+	return limit, trace.Timeout
+}
+
+func (pl *player) stop(n int, r trace.Reason) {
+	pl.e.Least, pl.e.Most = min(pl.e.Least, n), max(pl.e.Most, n)
+	if !slices.Contains(pl.e.Reasons, r) {
+		pl.e.Reasons = append(pl.e.Reasons, r)
+	}
+}

@@ -1,0 +1,109 @@
+package faultsim
+
+import (
+	"time"
+
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// A Fault is what the schedule plans for one attempt of a tool. The zero Fault
+// is an answer at once: there is nothing wrong with it.
+type Fault struct {
+	// Class is how the tool answers; zero is trace.OK. A planned latency can
+	// still turn it into a timeout of the caller.
+	Class trace.Class
+
+	// Hint is the wait that the tool asks for; 0: none. Form is how it says so
+	// over HTTP.
+	Hint time.Duration
+	Form HintForm
+
+	// Latency is the time until the answer.
+	Latency time.Duration
+
+	// Hang: the tool never answers; it returns when its context ends.
+	Hang bool
+
+	// Done: the tool does its work as soon as the call arrives, whatever the
+	// caller sees of it. With a failing class this is the lost reply.
+	Done bool
+
+	// Deaf: the tool ignores that its context ends, and answers in its own time.
+	Deaf bool
+
+	// Cancel is when the caller cancels the action, counted from the arrival
+	// of this attempt; 0: it does not. Less than Latency is a cancel in
+	// flight, more is one during the wait that follows.
+	Cancel time.Duration
+}
+
+// A HintForm is how a wait is asked for over HTTP.
+type HintForm string
+
+const (
+	HintSeconds HintForm = ""     // Retry-After: 2
+	HintDate    HintForm = "date" // Retry-After: Fri, 31 Dec 1999 23:59:59 GMT, with a Date header
+	HintMillis  HintForm = "ms"   // Retry-After-Ms: 2000
+)
+
+// class is the planned class with the zero value read.
+func (f *Fault) class() trace.Class {
+	if f.Class == 0 {
+		return trace.OK
+	}
+	return f.Class
+}
+
+// Fail is a fault of the class, at once.
+func Fail(c trace.Class) Fault { return Fault{Class: c} }
+
+// Lose is the lost reply: the tool does its work, and the caller sees class c.
+func Lose(c trace.Class) Fault { return Fault{Class: c, Done: true} }
+
+// Throttle is a throttled answer that asks for a wait.
+func Throttle(hint time.Duration) Fault { return Fault{Class: trace.Throttled, Hint: hint} }
+
+// Main stands for the adapter's main tool: the first one that its Subject
+// puts on the stage. Rows that fit any adapter use it.
+const Main = "*"
+
+// A Plan is one action of a schedule.
+type Plan struct {
+	// Faults holds, for each tool by name, the faults of its first attempt in
+	// this action, its second, and so on. Attempts beyond the list are
+	// answered at once.
+	Faults map[string][]Fault
+
+	// Deadline is the caller's deadline, counted from the action's begin; 0: none.
+	Deadline time.Duration
+
+	// Cancel is when the caller cancels, counted from the action's begin; 0:
+	// never. Negative: before the action begins.
+	Cancel time.Duration
+}
+
+// A Schedule is the faults of one trial. It is data with a text form: see
+// [Parse] and [Schedule.String].
+type Schedule struct {
+	// Actions are the actions that run, on one instance of the subject. Empty:
+	// one action and no faults.
+	Actions []Plan
+
+	// AtOnce: the actions begin together, a nanosecond apart so that their
+	// order is data, instead of one after another.
+	AtOnce bool
+}
+
+// One is the schedule of a single action in which the main tool has the
+// faults, attempt by attempt.
+func One(faults ...Fault) Schedule {
+	return Schedule{Actions: []Plan{{Faults: map[string][]Fault{Main: faults}}}}
+}
+
+// plans returns the actions, at least one.
+func (s *Schedule) plans() []Plan {
+	if len(s.Actions) == 0 {
+		return make([]Plan, 1)
+	}
+	return s.Actions
+}

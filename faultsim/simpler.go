@@ -1,0 +1,88 @@
+package faultsim
+
+import (
+	"iter"
+	"maps"
+	"slices"
+)
+
+// simpler yields schedules that are one step simpler than s.
+func simpler(s Schedule) iter.Seq[Schedule] {
+	return func(yield func(Schedule) bool) {
+		for i := range s.Actions {
+			if len(s.Actions) > 1 && !yield(with(s, func(c *Schedule) { c.Actions = slices.Delete(c.Actions, i, i+1) })) {
+				return
+			}
+		}
+		if s.AtOnce && !yield(with(s, func(c *Schedule) { c.AtOnce = false })) {
+			return
+		}
+		for i := range s.Actions {
+			if !simplerPlan(s, i, yield) {
+				return
+			}
+		}
+	}
+}
+
+func simplerPlan(s Schedule, i int, yield func(Schedule) bool) bool {
+	p := &s.Actions[i]
+	if p.Deadline != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].Deadline = 0 })) {
+		return false
+	}
+	if p.Cancel != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].Cancel = 0 })) {
+		return false
+	}
+	for _, tool := range slices.Sorted(maps.Keys(p.Faults)) {
+		for n := range p.Faults[tool] {
+			if !simplerFault(s, i, tool, n, yield) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// simplerFault takes fault n out, then each of its options.
+func simplerFault(s Schedule, i int, tool string, n int, yield func(Schedule) bool) bool {
+	out := with(s, func(c *Schedule) {
+		f := c.Actions[i].Faults
+		if f[tool] = slices.Delete(f[tool], n, n+1); len(f[tool]) == 0 {
+			delete(f, tool)
+		}
+	})
+	if !yield(out) {
+		return false
+	}
+	for _, set := range []func(*Fault){
+		func(f *Fault) { f.Hint, f.Form = 0, HintSeconds },
+		func(f *Fault) { f.Form = HintSeconds },
+		func(f *Fault) { f.Latency = 0 },
+		func(f *Fault) { f.Done = false },
+		func(f *Fault) { f.Deaf = false },
+		func(f *Fault) { f.Cancel = 0 },
+	} {
+		f := s.Actions[i].Faults[tool][n]
+		if set(&f); f == s.Actions[i].Faults[tool][n] {
+			continue
+		}
+		if !yield(with(s, func(c *Schedule) { c.Actions[i].Faults[tool][n] = f })) {
+			return false
+		}
+	}
+	return true
+}
+
+// with returns a changed deep copy of s.
+func with(s Schedule, change func(*Schedule)) Schedule {
+	c := Schedule{Actions: slices.Clone(s.Actions), AtOnce: s.AtOnce}
+	for i := range c.Actions {
+		faults := make(map[string][]Fault, len(c.Actions[i].Faults))
+		for tool, list := range c.Actions[i].Faults {
+			faults[tool] = slices.Clone(list)
+		}
+		c.Actions[i].Faults = faults
+	}
+	change(&c)
+	return c
+}

@@ -1,0 +1,96 @@
+package faultsim
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+var errB = errors.New("busy")
+
+func retryHome(ctx context.Context, tool trace.Func[string, int]) (int, error) {
+	wait := 100 * time.Millisecond
+	for n := 1; ; n++ {
+		out, err := tool(ctx, "Pune")
+		if err == nil || n == 3 {
+			return out, err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return 0, ctx.Err()
+		}
+		wait *= 2
+	}
+}
+
+func inTest(b *testing.B, f func(t *testing.T)) {
+	done := false
+	testing.RunTests(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: b.Name(), F: func(t *testing.T) {
+		if !done { // RunTests runs its tests -count times
+			f(t)
+			done = true
+		}
+	}}})
+}
+
+func BenchmarkBare(b *testing.B) {
+	inTest(b, func(t *testing.T) {
+		for b.Loop() {
+			synctest.Test(t, func(t *testing.T) {
+				n := 0
+				retryHome(context.Background(), func(ctx context.Context, s string) (int, error) {
+					if n++; n < 3 {
+						return 0, errB
+					}
+					return 19, nil
+				})
+			})
+		}
+	})
+}
+
+func homeAdapter() Adapter {
+	return Adapter{
+		Name:   "forecast",
+		Policy: invariants.Policy{ID: "home/v1", MaxAttempts: 3, Retry: []trace.Class{trace.Transient}, Backoff: invariants.Backoff{Base: 100 * time.Millisecond}, Repeatable: true, Late: invariants.LateWait},
+		Subject: func(s *Stage) Action {
+			tool := Tool(s, "weather", func(ctx context.Context, city string) (int, error) { return 19, nil }, Errors{trace.Transient: errB})
+			return func(ctx context.Context) (any, error) { return retryHome(ctx, tool) }
+		},
+	}
+}
+
+func homeSchedule() Schedule { return One(Fail(trace.Transient), Fail(trace.Transient)) }
+
+// BenchmarkTrial is one trial of the home subject, and BenchmarkJudgedTrial
+// also judges it.
+func BenchmarkTrial(b *testing.B) { benchmarkTrial(b, nil) }
+
+func BenchmarkJudgedTrial(b *testing.B) {
+	a := homeAdapter()
+	benchmarkTrial(b, a.invariants())
+}
+
+func benchmarkTrial(b *testing.B, invs []invariants.Invariant) {
+	a, s := homeAdapter(), homeSchedule()
+	c := a.content()
+	inTest(b, func(t *testing.T) {
+		var old *trace.Trace
+		for b.Loop() {
+			x := trial{a: &a, s: &s, content: c, storage: old}
+			tr, err := x.run(t)
+			if err != nil || len(invariants.Find(tr, invs...)) > 0 {
+				t.Fatal("a right subject failed")
+			}
+			old = tr
+		}
+	})
+}

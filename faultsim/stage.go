@@ -1,0 +1,264 @@
+package faultsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// A Stage holds the doubles and the recorder of one trial. Subject functions
+// build the code under test on it. Its methods may be called by several
+// goroutines at once.
+type Stage struct {
+	policy *invariants.Policy
+	serial bool
+	rec    *trace.Recorder
+	limit  int // calls of one action before it counts as running without end
+
+	mu      sync.Mutex
+	tools   []*tool
+	acts    []*act // by number of the recorder's action
+	closers []func()
+	misuse  []error
+	results map[ledgerKey]any
+	forever chan struct{}
+}
+
+// ledgerKey addresses a stored result: an honest tool does the work of one key once.
+type ledgerKey struct{ tool, key string }
+
+// A tool is one double on the stage.
+type tool struct {
+	name  string
+	can   func(*Fault) bool
+	hints []HintForm // the forms in which it can ask for a wait
+}
+
+// An act is one action of the schedule that is under way.
+type act struct {
+	op     *trace.Op
+	plan   *Plan
+	cancel context.CancelFunc
+	timers []*time.Timer
+	ended  bool
+	calls  int
+	errs   []callError // what the doubles answered, latest last
+	result any         // of the latest success
+	spun   bool
+}
+
+type callError struct {
+	call   int
+	err    error
+	status bool // an HTTP status, which a client words in its own way
+}
+
+func newStage(p *invariants.Policy, rec *trace.Recorder) *Stage {
+	return &Stage{policy: p, rec: rec, limit: 1000 + 2*max(p.MaxAttempts, 0)}
+}
+
+// Close registers a function that stops what the subject keeps running by
+// design, such as a client's connections. The trial calls it, last registered
+// first, after the actions have ended and before it looks for leaks.
+func (s *Stage) Close(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closers = append(s.closers, f)
+}
+
+// Sleeper is a sleeper on virtual time whose waits are in the trace, for code
+// that takes one.
+func (s *Stage) Sleeper() trace.SleepFunc { return s.rec.Sleeper(nil) }
+
+// Publish records a terminal that the code under test publishes for the
+// action that ctx carries, such as a row in its store or a message to its user.
+func (s *Stage) Publish(ctx context.Context, reason trace.Reason) { s.rec.Publish(ctx, reason) }
+
+// register puts a double on the stage.
+func (s *Stage) register(t *tool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, other := range s.tools {
+		if other.name == t.name {
+			s.misuse = append(s.misuse, fmt.Errorf("faultsim: the stage has two tools named %q: give each its own name", t.name))
+		}
+	}
+	s.tools = append(s.tools, t)
+}
+
+// main is the name of the adapter's main tool.
+func (s *Stage) main() string {
+	if len(s.tools) == 0 {
+		return ""
+	}
+	return s.tools[0].name
+}
+
+// fits reports why the schedule cannot be played on this stage; nil: it can.
+func (s *Stage) fits(sched *Schedule) error {
+	for i := range sched.Actions {
+		for name, faults := range sched.Actions[i].Faults {
+			t := s.lookup(name)
+			if t == nil {
+				return unfit("the schedule speaks of tool %q, the stage has %s", name, s.names())
+			}
+			for n := range faults {
+				if !t.can(&faults[n]) {
+					return unfit("%s cannot answer as attempt %d plans: %s", t.name, n+1, describe(&faults[n]))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func unfit(format string, args ...any) error { return &UnfitError{fmt.Sprintf(format, args...)} }
+
+func (s *Stage) lookup(name string) *tool {
+	for i, t := range s.tools {
+		if t.name == name || name == Main && i == 0 {
+			return t
+		}
+	}
+	return nil
+}
+
+func (s *Stage) names() string {
+	if len(s.tools) == 0 {
+		return "none: does Subject call faultsim.Tool or Stage.Client?"
+	}
+	list := make([]string, len(s.tools))
+	for i, t := range s.tools {
+		list[i] = fmt.Sprintf("%q", t.name)
+	}
+	return strings.Join(list, ", ")
+}
+
+func describe(f *Fault) string {
+	var b strings.Builder
+	f.write(&b)
+	return b.String()
+}
+
+// arrive finds the fault of a call that has arrived, and starts the cancel
+// that it plans. A call of no known action is answered at once.
+func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := p.Action()
+	if n < 1 || n > len(s.acts) {
+		return Fault{}, nil
+	}
+	a := s.acts[n-1]
+	if a.calls++; a.calls > s.limit {
+		s.spin(t, a)
+		return Fault{Hang: true, Deaf: true}, a
+	}
+	f := a.fault(t.name, p.Attempt())
+	if f == (Fault{}) && s.main() == t.name {
+		f = a.fault(Main, p.Attempt())
+	}
+	if f.Cancel > 0 && !a.ended {
+		a.cancelAfter(s, f.Cancel)
+	}
+	return f, a
+}
+
+func (a *act) fault(tool string, attempt int) Fault {
+	if list := a.plan.Faults[tool]; attempt >= 1 && attempt <= len(list) {
+		return list[attempt-1]
+	}
+	return Fault{}
+}
+
+// spin records, once, that an action calls without end. The call that follows
+// never returns, since nothing else stops such a loop.
+func (s *Stage) spin(t *tool, a *act) {
+	if a.spun {
+		return
+	}
+	a.spun = true
+	a.op.Trouble(trace.KindSpin, fmt.Sprintf("%s was called %d times without an end in sight", t.name, s.limit))
+}
+
+// cancelAfter plans the caller's cancel. The order of the two calls matters:
+// the trace shows the cancel before what it causes.
+func (a *act) cancelAfter(s *Stage, d time.Duration) {
+	a.timers = append(a.timers, time.AfterFunc(d, func() {
+		s.mu.Lock()
+		over := a.ended
+		s.mu.Unlock()
+		if !over {
+			a.op.Cancel()
+			a.cancel()
+		}
+	}))
+}
+
+// answered notes what a double answered, for the judging of the action's end.
+func (s *Stage) answered(a *act, result any, e callError) {
+	if a == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.err != nil {
+		a.errs = append(a.errs, e)
+	} else {
+		a.result = result
+	}
+}
+
+// cause finds the call whose error err keeps: by identity in its chain, or by
+// its text. -1: there were errors, and err keeps none; 0: it cannot be told.
+func (a *act) cause(err error) int {
+	if err == nil || len(a.errs) == 0 {
+		return 0
+	}
+	for i := len(a.errs) - 1; i >= 0; i-- {
+		if kept(err, a.errs[i].err) {
+			return a.errs[i].call
+		}
+	}
+	if a.errs[len(a.errs)-1].status {
+		return 0
+	}
+	return -1
+}
+
+func kept(err, cause error) bool {
+	if reflect.TypeOf(cause).Comparable() && errors.Is(err, cause) {
+		return true
+	}
+	return strings.Contains(err.Error(), cause.Error())
+}
+
+// stored returns the result that the ledger holds for a key.
+func (s *Stage) stored(t *tool, key string) (any, bool) {
+	if key == "" || s.policy.Key == "" {
+		return nil, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out, ok := s.results[ledgerKey{t.name, key}]
+	return out, ok
+}
+
+func (s *Stage) store(t *tool, key string, out any) {
+	if key == "" || s.policy.Key == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.results == nil {
+		s.results = map[ledgerKey]any{}
+	}
+	s.results[ledgerKey{t.name, key}] = out
+}

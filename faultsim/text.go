@@ -1,0 +1,298 @@
+package faultsim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+const scheduleHeader = "rehearse schedule 1"
+
+// String is the schedule's text form, one attempt a line:
+//
+//	rehearse schedule 1
+//	action deadline=3s
+//	  weather 1 transient after=200ms
+//	  weather 2 throttled hint=2s
+//	action cancel=1.5s
+//	at-once
+//
+// [Parse] reads it back. Attempts that are not listed are answered at once.
+func (s Schedule) String() string {
+	var b strings.Builder
+	b.WriteString(scheduleHeader + "\n")
+	for _, p := range s.plans() {
+		p.write(&b)
+	}
+	if s.AtOnce {
+		b.WriteString("at-once\n")
+	}
+	return b.String()
+}
+
+func (p *Plan) write(b *strings.Builder) {
+	b.WriteString("action")
+	option(b, "deadline", p.Deadline)
+	option(b, "cancel", p.Cancel)
+	b.WriteString("\n")
+	for _, tool := range slices.Sorted(maps.Keys(p.Faults)) {
+		for i, f := range p.Faults[tool] {
+			if f != (Fault{}) {
+				fmt.Fprintf(b, "  %s %d ", toolText(tool), i+1)
+				f.write(b)
+				b.WriteString("\n")
+			}
+		}
+	}
+}
+
+func (f *Fault) write(b *strings.Builder) {
+	if f.Class == 0 && f.Hang {
+		b.WriteString("hang")
+	} else {
+		b.WriteString(f.class().String())
+	}
+	option(b, "hint", f.Hint)
+	if f.Form != HintSeconds {
+		b.WriteString(" form=" + string(f.Form))
+	}
+	option(b, "after", f.Latency)
+	for _, flag := range []struct {
+		set  bool
+		name string
+	}{{f.Hang && f.Class != 0, "hang"}, {f.Done, "done"}, {f.Deaf, "deaf"}} {
+		if flag.set {
+			b.WriteString(" " + flag.name)
+		}
+	}
+	option(b, "cancel", f.Cancel)
+}
+
+func option(b *strings.Builder, name string, d time.Duration) {
+	if d != 0 {
+		b.WriteString(" " + name + "=" + d.String())
+	}
+}
+
+// toolText quotes a tool's name where it would not read back as one word.
+func toolText(name string) string {
+	if name == "" || strings.ContainsAny(name, " \t\"\n#") || strconv.Quote(name) != `"`+name+`"` {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+// A ParseError is a line of a schedule or case file that cannot be read.
+type ParseError struct {
+	Line int    // from 1
+	Text string // what is wrong, and the fix
+}
+
+func (e *ParseError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Text) }
+
+// Parse reads a schedule's text form. It is strict: what it does not know is
+// an error of type [*ParseError] that names the line. Empty lines and lines
+// that begin with # are passed over.
+func Parse(text string) (Schedule, error) { return parse(text, 1) }
+
+func parse(text string, line int) (Schedule, error) {
+	p := parser{line: line - 1}
+	for l := range strings.Lines(text) {
+		p.line++
+		if err := p.read(strings.TrimRight(l, "\r\n")); err != nil {
+			return Schedule{}, err
+		}
+	}
+	if !p.begun {
+		return Schedule{}, p.errorf("the schedule is empty: begin with %q", scheduleHeader)
+	}
+	return p.s, nil
+}
+
+type parser struct {
+	s     Schedule
+	line  int
+	begun bool
+}
+
+func (p *parser) errorf(format string, args ...any) error {
+	return &ParseError{max(p.line, 1), fmt.Sprintf(format, args...)}
+}
+
+func (p *parser) read(line string) error {
+	words, err := split(line)
+	if err != nil {
+		return p.errorf("%v", err)
+	}
+	switch {
+	case len(words) == 0:
+		return nil
+	case !p.begun:
+		if strings.TrimSpace(line) != scheduleHeader {
+			return p.errorf("the first line is %q, not %q: this is another file or another version", line, scheduleHeader)
+		}
+		p.begun = true
+		return nil
+	case words[0] == "action" && !indented(line):
+		p.s.Actions = append(p.s.Actions, Plan{})
+		return p.options(words[1:], p.planOption)
+	case words[0] == "at-once" && !indented(line):
+		if p.s.AtOnce || len(words) > 1 {
+			return p.errorf("at-once stands once and alone on its line")
+		}
+		p.s.AtOnce = true
+		return nil
+	case !indented(line):
+		return p.errorf("unknown word %q: a line begins with action or at-once, or is indented below an action", words[0])
+	}
+	return p.fault(words)
+}
+
+func indented(line string) bool { return line[0] == ' ' || line[0] == '\t' }
+
+// fault reads "TOOL ATTEMPT CLASS [options]".
+func (p *parser) fault(words []string) error {
+	if len(p.s.Actions) == 0 {
+		return p.errorf("an attempt stands above the first action: put a line %q before it", "action")
+	}
+	if len(words) < 3 {
+		return p.errorf("an attempt reads TOOL NUMBER CLASS, such as %q", "weather 1 transient")
+	}
+	n, err := strconv.Atoi(words[1])
+	if err != nil || n < 1 || n > maxAttempt {
+		return p.errorf("attempt %q is no number from 1 to %d", words[1], maxAttempt)
+	}
+	var f Fault
+	if words[2] == "hang" {
+		f.Hang = true
+	} else if err := f.Class.UnmarshalText([]byte(words[2])); err != nil {
+		return p.errorf("unknown class %q; known are %v and hang", words[2], trace.Classes())
+	}
+	if f.Class == trace.OK {
+		f.Class = 0
+	}
+	if err := p.options(words[3:], f.option); err != nil {
+		return err
+	}
+	return p.place(words[0], n, f)
+}
+
+const maxAttempt = 1_000_000
+
+// place stores the fault of an attempt; attempts come in rising order.
+func (p *parser) place(tool string, n int, f Fault) error {
+	plan := &p.s.Actions[len(p.s.Actions)-1]
+	if plan.Faults == nil {
+		plan.Faults = map[string][]Fault{}
+	}
+	list := plan.Faults[tool]
+	if n <= len(list) {
+		return p.errorf("attempt %d of %s comes after attempt %d: list each once, in rising order", n, tool, len(list))
+	}
+	plan.Faults[tool] = append(append(list, make([]Fault, n-1-len(list))...), f)
+	return nil
+}
+
+func (p *parser) options(words []string, set func(name, value string) error) error {
+	seen := map[string]bool{}
+	for _, w := range words {
+		name, value, _ := strings.Cut(w, "=")
+		if seen[name] {
+			return p.errorf("%s is given twice", name)
+		}
+		seen[name] = true
+		if err := set(name, value); err != nil {
+			return p.errorf("%v", err)
+		}
+	}
+	return nil
+}
+
+func (p *parser) planOption(name, value string) (err error) {
+	plan := &p.s.Actions[len(p.s.Actions)-1]
+	switch name {
+	case "deadline":
+		plan.Deadline, err = positive(name, value)
+	case "cancel":
+		plan.Cancel, err = duration(name, value)
+	default:
+		err = fmt.Errorf("unknown option %q of an action; known are deadline=, cancel=", name)
+	}
+	return err
+}
+
+func (f *Fault) option(name, value string) (err error) {
+	switch name {
+	case "hint":
+		f.Hint, err = positive(name, value)
+	case "form":
+		f.Form = HintForm(value)
+		if f.Form != HintDate && f.Form != HintMillis {
+			err = fmt.Errorf("form is %q; known are form=date and form=ms", value)
+		}
+	case "after":
+		f.Latency, err = positive(name, value)
+	case "cancel":
+		f.Cancel, err = positive(name, value)
+	case "hang":
+		f.Hang, err = true, bare(name, value)
+	case "done":
+		f.Done, err = true, bare(name, value)
+	case "deaf":
+		f.Deaf, err = true, bare(name, value)
+	default:
+		err = fmt.Errorf("unknown option %q of an attempt; known are hint=, form=, after=, hang, done, deaf, cancel=", name)
+	}
+	return err
+}
+
+func bare(name, value string) error {
+	if value != "" {
+		return fmt.Errorf("%s takes no value", name)
+	}
+	return nil
+}
+
+func duration(name, value string) (time.Duration, error) {
+	d, err := time.ParseDuration(value)
+	if err != nil || d == 0 {
+		return 0, fmt.Errorf("%s=%s is no duration such as 1.5s", name, value)
+	}
+	return d, nil
+}
+
+func positive(name, value string) (time.Duration, error) {
+	d, err := duration(name, value)
+	if err == nil && d < 0 {
+		err = fmt.Errorf("%s=%s is negative", name, value)
+	}
+	return d, err
+}
+
+// split cuts a line into words; a word in double quotes is a Go string. A word
+// that begins with # begins a comment.
+func split(line string) ([]string, error) {
+	var words []string
+	for rest := strings.TrimLeft(line, " \t"); rest != "" && rest[0] != '#'; rest = strings.TrimLeft(rest, " \t") {
+		if rest[0] != '"' {
+			end := strings.IndexAny(rest, " \t")
+			if end < 0 {
+				end = len(rest)
+			}
+			words, rest = append(words, rest[:end]), rest[end:]
+			continue
+		}
+		quoted, err := strconv.QuotedPrefix(rest)
+		if err != nil {
+			return nil, fmt.Errorf("a quotation mark is not closed in %q", line)
+		}
+		word, _ := strconv.Unquote(quoted)
+		words, rest = append(words, word), rest[len(quoted):]
+	}
+	return words, nil
+}

@@ -1,0 +1,95 @@
+package faultsim
+
+import (
+	"context"
+
+	"github.com/rehearse-go/rehearse/internal/double"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// Tool puts a function double on the stage. The function that it returns
+// behaves as the schedule plans: fake does the tool's work and makes its
+// answer (nil: the zero answer), and errs says how failures look.
+//
+// With a key in the policy the tool is an honest one: a second call with the
+// same key gets the stored answer and has no second effect. Calls that find
+// no planned fault are answered at once.
+func Tool[In, Out any](s *Stage, name string, fake trace.Func[In, Out], errs Errors) trace.Func[In, Out] {
+	t := &tool{name: name, can: errs.can}
+	for _, err := range errs {
+		if _, ok := err.(*hinted); ok {
+			t.hints = []HintForm{HintSeconds}
+		}
+	}
+	s.register(t)
+	return func(ctx context.Context, in In) (Out, error) {
+		c := call[In, Out]{s: s, t: t, fake: fake, errs: errs, ctx: ctx, in: in}
+		return c.run()
+	}
+}
+
+// A call is one call of a function double.
+type call[In, Out any] struct {
+	s    *Stage
+	t    *tool
+	fake trace.Func[In, Out]
+	errs Errors
+	ctx  context.Context
+	in   In
+	p    trace.Pending
+}
+
+func (c *call[In, Out]) run() (out Out, err error) {
+	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: trace.Marshal(c.in)})
+	f, a := c.s.arrive(c.t, c.p)
+	var o trace.Outcome
+	out, o, err = c.answer(&f)
+	var result []byte
+	if err == nil {
+		result = trace.Marshal(out)
+	}
+	c.p.Answer(o, result, err)
+	c.s.answered(a, out, callError{call: c.p.Number(), err: err})
+	return out, err
+}
+
+// answer plays the fault.
+func (c *call[In, Out]) answer(f *Fault) (out Out, o trace.Outcome, err error) {
+	worked := false
+	if f.Done {
+		out, err = c.work()
+		worked = true
+	}
+	timing := double.Timing{Latency: f.Latency, Hang: f.Hang, Deaf: f.Deaf}
+	if ended := timing.Play(c.ctx, nil, c.p); ended != 0 {
+		var none Out
+		return none, trace.Outcome{Class: ended}, c.ctx.Err()
+	}
+	if f.class() != trace.OK {
+		var none Out
+		return none, trace.Outcome{Class: f.Class, Hint: f.Hint}, c.errs.render(f)
+	}
+	if !worked {
+		out, err = c.work()
+	}
+	if err != nil {
+		return out, trace.Classify(err), err
+	}
+	return out, trace.Outcome{Class: trace.OK}, nil
+}
+
+// work does what the tool is for, once for each key.
+func (c *call[In, Out]) work() (out Out, err error) {
+	if stored, ok := c.s.stored(c.t, c.p.Key()); ok {
+		out, _ = stored.(Out)
+		return out, nil
+	}
+	if c.fake != nil {
+		out, err = c.fake(c.ctx, c.in)
+	}
+	if err == nil {
+		c.p.Effect()
+		c.s.store(c.t, c.p.Key(), out)
+	}
+	return out, err
+}

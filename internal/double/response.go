@@ -1,0 +1,144 @@
+package double
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// response builds what net/http's transport would return. The connection
+// breaks after cut bytes of the body; negative: it does not.
+func response(req *http.Request, status int, header http.Header, body []byte, cut int) *http.Response {
+	text := http.StatusText(status)
+	if text == "" {
+		text = "Unknown"
+	}
+	resp := &http.Response{
+		Status: strconv.Itoa(status) + " " + text, StatusCode: status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, ContentLength: int64(len(body)), Request: req, Body: http.NoBody,
+	}
+	if status < 200 || status == http.StatusNoContent || status == http.StatusNotModified {
+		resp.ContentLength = 0
+		return resp
+	}
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	if req.Method == http.MethodHead || len(body) == 0 {
+		return resp
+	}
+	b := &responseBody{rest: body}
+	if cut >= 0 && cut < len(body) {
+		b.rest, b.broken = body[:cut], true
+	}
+	resp.Body = b
+	return resp
+}
+
+// Deliver lets the body of a response end with ctx, as net/http does, and
+// calls end once, when the answer has ended: at the end of its body, when the
+// body is closed, or when a read meets the end of ctx, which is then told in
+// interrupted; else that is 0. A response without a body has ended already.
+// Nil ctx never ends, which is for deaf tools.
+func Deliver(ctx context.Context, resp *http.Response, end func(interrupted trace.Class)) {
+	b, ok := resp.Body.(*responseBody)
+	if !ok {
+		end(0)
+		return
+	}
+	b.ctx, b.end = ctx, end
+}
+
+// A responseBody is a body in memory. A Close may come while a Read is under
+// way in another goroutine.
+type responseBody struct {
+	rest   []byte
+	broken bool // io.ErrUnexpectedEOF in place of io.EOF
+	ctx    context.Context
+	end    func(trace.Class)
+	ended  atomic.Bool
+	closed atomic.Bool
+}
+
+func (b *responseBody) Read(p []byte) (int, error) {
+	if b.closed.Load() {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	if b.ctx != nil && b.ctx.Err() != nil {
+		b.over(Ended(b.ctx))
+		return 0, context.Cause(b.ctx)
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	switch {
+	case len(b.rest) > 0 || len(p) == 0:
+		return n, nil
+	case b.broken && n > 0:
+		return n, nil
+	case b.broken:
+		b.over(0)
+		return 0, io.ErrUnexpectedEOF
+	}
+	b.over(0)
+	return n, io.EOF // with the last bytes, as net/http does where the length is known
+}
+
+func (b *responseBody) Close() error {
+	b.closed.Store(true)
+	b.over(0)
+	return nil
+}
+
+func (b *responseBody) over(interrupted trace.Class) {
+	if b.end != nil && b.ended.CompareAndSwap(false, true) {
+		b.end(interrupted)
+	}
+}
+
+// Serve lets h answer the captured request, in the caller's goroutine, and
+// returns what it wrote.
+func Serve(h http.Handler, req *http.Request, r *Request) Reply {
+	in := req.Clone(req.Context())
+	in.Body = io.NopCloser(bytes.NewReader(r.Body))
+	in.ContentLength, in.GetBody = int64(len(r.Body)), nil
+	in.RequestURI, in.Method = req.URL.RequestURI(), r.Method
+	in.Proto, in.ProtoMajor, in.ProtoMinor = "HTTP/1.1", 1, 1
+	if in.Host == "" {
+		in.Host = req.URL.Host
+	}
+	w := &writer{header: http.Header{}, body: []byte{}}
+	h.ServeHTTP(w, in)
+	w.WriteHeader(http.StatusOK)
+	if w.sent.Get("Content-Type") == "" {
+		w.sent["Content-Type"] = nil // none was written, so none is sent
+	}
+	return Reply{Class: trace.ClassifyStatus(w.status), Status: w.status, Header: w.sent, Body: w.body}
+}
+
+// A writer keeps what a handler writes.
+type writer struct {
+	header, sent http.Header
+	status       int // 0: not written yet
+	body         []byte
+}
+
+func (w *writer) Header() http.Header { return w.header }
+
+func (w *writer) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status, w.sent = status, w.header.Clone()
+	}
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	if w.sent.Get("Content-Type") == "" {
+		w.sent.Set("Content-Type", http.DetectContentType(p))
+	}
+	w.body = append(w.body, p...)
+	return len(p), nil
+}

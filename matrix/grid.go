@@ -1,0 +1,117 @@
+package matrix
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// A grid is the table of all rows.
+type grid struct {
+	title string
+	lines []*line
+}
+
+// A line is one row's outcome.
+type line struct {
+	name    string
+	want    expectation
+	made    int
+	seen    trace.Reason
+	verdict string
+	skipped string // the reason
+}
+
+func (g *grid) add(name string) *line {
+	l := &line{name: name}
+	g.lines = append(g.lines, l)
+	return l
+}
+
+// skip ends the row's subtest: as skipped where the row does not apply, as
+// failed for any other error.
+func (l *line) skip(t *testing.T, err error) {
+	t.Helper()
+	if _, ok := errors.AsType[*faultsim.UnfitError](err); !ok {
+		l.verdict = "broken"
+		t.Fatalf("%v", err)
+	}
+	l.skipped = err.Error()
+	t.Skipf("does not apply: %v", err)
+}
+
+// String is the table, its columns aligned.
+func (g *grid) String() string {
+	cells := [][]string{{"row", "calls wanted", "made", "terminal wanted", "seen", "verdict"}}
+	for _, l := range g.lines {
+		cells = append(cells, l.cells())
+	}
+	widths := make([]int, len(cells[0]))
+	for _, row := range cells {
+		for i, c := range row[:len(row)-1] {
+			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+		}
+	}
+	var b strings.Builder
+	b.WriteString(g.title + "\n")
+	for _, row := range cells {
+		for i, c := range row {
+			if i == len(row)-1 {
+				b.WriteString(c)
+				continue
+			}
+			b.WriteString(c + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)+2))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func (l *line) cells() []string {
+	if l.skipped != "" {
+		return []string{l.name, "-", "-", "-", "-", "skipped: " + l.skipped}
+	}
+	if l.verdict == "broken" {
+		return []string{l.name, "-", "-", "-", "-", "could not run"}
+	}
+	return []string{l.name, l.want.numbers(), strconv.Itoa(l.made), l.want.terminals(), name(l.seen), l.verdict}
+}
+
+// expectation words a faultsim.Expectation.
+type expectation faultsim.Expectation
+
+func (e expectation) numbers() string {
+	if e.Least == e.Most {
+		return strconv.Itoa(e.Most)
+	}
+	return fmt.Sprintf("%d–%d", e.Least, e.Most)
+}
+
+func (e expectation) terminals() string {
+	list := make([]string, len(e.Reasons))
+	for i, r := range e.Reasons {
+		list[i] = r.String()
+	}
+	return strings.Join(list, " or ")
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// name is the reason's name; a program that has not ended has none.
+func name(r trace.Reason) string {
+	if r == 0 {
+		return "none"
+	}
+	return r.String()
+}

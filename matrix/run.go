@@ -1,0 +1,156 @@
+package matrix
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// Run runs [Rows], and the adapter's own rows after them, each as a subtest on
+// a fresh subject in virtual time. A row fails where the attempts or the
+// terminal are not those that the policy calls for, or where any rule that the
+// policy implies is broken. A row that cannot apply is skipped with the
+// reason. The grid of all rows is logged at the end.
+func Run(t *testing.T, a faultsim.Adapter, own ...Row) {
+	t.Helper()
+	_, can, err := faultsim.Tools(t, a)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	g := grid{title: fmt.Sprintf("matrix of %q under policy %q", a.Name, a.Policy.ID)}
+	set := Setting{Policy: a.Policy, Can: can}
+	rows := append(Rows(), own...)
+	if err := validate(rows); err != nil {
+		t.Fatalf("%v", err)
+	}
+	for _, row := range rows {
+		t.Run(row.Name, func(t *testing.T) {
+			t.Helper()
+			line := g.add(row.Name)
+			play(t, a, set, row, line)
+		})
+	}
+	t.Logf("%s", g.String())
+}
+
+// validate reports rows that cannot be run.
+func validate(rows []Row) error {
+	seen := map[string]bool{}
+	var errs []error
+	for i, r := range rows {
+		switch {
+		case r.Name == "":
+			errs = append(errs, fmt.Errorf("matrix: row %d has no Name", i+1))
+		case r.Schedule == nil:
+			errs = append(errs, fmt.Errorf("matrix: row %q has no Schedule", r.Name))
+		case seen[r.Name]:
+			errs = append(errs, fmt.Errorf("matrix: two rows are named %q: give each its own name", r.Name))
+		}
+		seen[r.Name] = true
+	}
+	return errors.Join(errs...)
+}
+
+// play runs one row.
+func play(t *testing.T, a faultsim.Adapter, set Setting, row Row, l *line) {
+	t.Helper()
+	s, err := row.Schedule(set)
+	if err != nil {
+		l.skip(t, err)
+		return
+	}
+	e, ends := faultsim.Expect(a.Policy, first(&s))
+	if !ends {
+		l.skip(t, NotFor("nothing bounds a tool that hangs: the policy has no Attempt, and the row no deadline"))
+		return
+	}
+	r := faultsim.Trial(t, a, s)
+	if r.Err != nil {
+		l.skip(t, r.Err)
+		return
+	}
+	l.judge(a, &e, &r)
+	if text := l.complaint(&r); text != "" {
+		t.Errorf("%s: %s\n%s\nschedule:\n    %s\nthis row proves: %s", row.Name, text,
+			strings.TrimRight(invariants.Report(r.Trace, r.Findings), "\n"), strings.ReplaceAll(strings.TrimSpace(s.String()), "\n", "\n    "), row.Proves)
+	}
+}
+
+// first is the action that the expectation is about.
+func first(s *faultsim.Schedule) faultsim.Plan {
+	if len(s.Actions) == 0 {
+		return faultsim.Plan{}
+	}
+	return s.Actions[0]
+}
+
+// judge fills in what was seen.
+func (l *line) judge(a faultsim.Adapter, e *faultsim.Expectation, r *faultsim.Result) {
+	l.want = expectation(*e)
+	if actions := r.Trace.Actions(); len(actions) > 0 {
+		act := &actions[0]
+		l.made = made(act)
+		l.seen = terminal(&a.Policy, act)
+	}
+	switch {
+	case len(r.Findings) > 0:
+		l.verdict = r.Findings[0].Invariant
+	case !l.fits() && len(r.Accepted) == 0:
+		l.verdict = "unexpected"
+	case len(r.Accepted) > 0:
+		l.verdict = "accepted: " + r.Accepted[0].Invariant
+	default:
+		l.verdict = "ok"
+	}
+}
+
+// made counts the attempts of the main tool, which is the first one called.
+func made(a *trace.Action) int {
+	n := 0
+	for i := range a.Attempts {
+		if a.Attempts[i].Tool == a.Attempts[0].Tool {
+			n++
+		}
+	}
+	return n
+}
+
+// terminal is how the action ended: as the adapter reads its own error, else
+// as its attempts amount to.
+func terminal(p *invariants.Policy, a *trace.Action) trace.Reason {
+	switch {
+	case !a.Ended:
+		return 0
+	case a.Reason != 0 && a.Reason != trace.ReasonSuccess:
+		return a.Reason
+	case a.Error == "":
+		if p.Terminal(a) == trace.ReasonDeclined {
+			return trace.ReasonDeclined
+		}
+		return trace.ReasonSuccess
+	}
+	return p.Terminal(a)
+}
+
+func (l *line) fits() bool {
+	return l.made >= l.want.Least && l.made <= l.want.Most && slices.Contains(l.want.Reasons, l.seen)
+}
+
+// complaint is what is wrong with the row; empty: nothing.
+func (l *line) complaint(r *faultsim.Result) string {
+	switch {
+	case len(r.Findings) == 0 && (l.fits() || len(r.Accepted) > 0):
+		return ""
+	case l.made < l.want.Least || l.made > l.want.Most:
+		return fmt.Sprintf("%s, the policy calls for %s", plural(l.made, "call"), l.want.numbers())
+	case !slices.Contains(l.want.Reasons, l.seen):
+		return fmt.Sprintf("ended as %s, the policy calls for %s", name(l.seen), l.want.terminals())
+	}
+	return "a rule is broken"
+}
