@@ -102,6 +102,9 @@ func HintHonoured(p Policy) Invariant {
 }
 
 func (v *Verdict) hints(p *Policy, sc scene, a *trace.Action, s *trace.Series) {
+	if !hinted(s) {
+		return
+	}
 	for w := p.walk(sc, a, s); w.next(); {
 		hint := p.hint(w.went)
 		if hint == 0 || w.then != nil && !w.d.Hinted && w.d.Reason != trace.ReasonHintTooLong {
@@ -118,6 +121,16 @@ func (v *Verdict) hints(p *Policy, sc scene, a *trace.Action, s *trace.Series) {
 			return
 		}
 	}
+}
+
+// hinted reports whether the tool asked for a wait at all.
+func hinted(s *trace.Series) bool {
+	for i := range s.Attempts {
+		if s.Attempts[i].Outcome.Hint > 0 || s.Attempts[i].Answer.Hint > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *walk) judge() (text, advice string) {

@@ -341,7 +341,7 @@ func TestEachMistakeIsFoundByItsInvariant(t *testing.T) {
 				}
 			})
 			if occasions == 0 {
-				t.Error("no story gave occasion for the mistake")
+				t.Error("no story gave occasion for the mistake: ask for more with -rapid.checks")
 			}
 		})
 	}

@@ -66,20 +66,22 @@ func (w *walk) next() bool {
 // tool's answer are two things, the code may have gone by either: the reading
 // under which it conforms is taken, and the first one where neither does.
 func (w *walk) decide() {
+	o, at, two := secondReading(w.at)
+	if !two {
+		w.read(w.at.Outcome, w.at.End)
+		return
+	}
 	before := w.auto
 	w.read(w.at.Outcome, w.at.End)
 	if w.fits() {
 		return
 	}
 	first, after := w.step, w.auto
-	if o, at, two := secondReading(w.at); two {
-		w.auto = before
-		w.read(o, at)
-		if w.followed() >= at && w.fits() {
-			return
-		}
+	w.auto = before
+	w.read(o, at)
+	if w.followed() < at || !w.fits() {
+		w.step, w.auto = first, after
 	}
-	w.step, w.auto = first, after
 }
 
 // secondReading is what else the caller may have gone by: the late answer of a
