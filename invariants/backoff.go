@@ -121,6 +121,7 @@ type wait struct {
 	hinted   bool // the hint decided the lower end
 	followed bool // the hint was read and not set aside
 	over     bool // the hint is above the limit and the policy stops
+	edge     bool // the hint is at the limit, and a faithful reader may find it above
 }
 
 // window combines backoff and hint after the n-th failure of the series.
@@ -141,7 +142,18 @@ func (p *Policy) window(n int, prev time.Duration, o trace.Outcome) wait {
 		}
 		hint = p.Hint.Limit
 	}
-	return p.Hint.combine(w, hint, o.Slack)
+	both := p.Hint.combine(w, hint, o.Slack)
+	if p.Hint.Limit > 0 && p.Hint.Limit-hint < o.Slack {
+		// A date tells whole seconds: one reader finds the hint below the
+		// limit and another above it.
+		switch p.Hint.Over {
+		case OverStop:
+			both.edge = true
+		case OverIgnore:
+			both.lo, both.hi, both.hinted = min(both.lo, lo), max(both.hi, hi), both.hinted && hint <= lo
+		}
+	}
+	return both
 }
 
 // combine is the window of a hint that is followed. A hint that is a date has

@@ -182,7 +182,8 @@ func (w *walk) excused() bool {
 		if first.Event == w.s.Attempts[0].Event || !last.Seen {
 			continue
 		}
-		if first.Begin < w.end && last.End >= w.end && last.End-w.end <= w.d.Hi {
+		beside := first.Begin < w.end || first.Begin == w.end && first.Event < w.at.AnswerEvent
+		if beside && last.End >= w.end && last.End-w.end <= w.d.Hi {
 			return true
 		}
 	}
@@ -233,7 +234,7 @@ func (s *step) tooEarly(p *Policy) (text, advice string) {
 	if p.MaxAttempts == Unlimited {
 		limit = "the policy goes on until the budget"
 	}
-	return fmt.Sprintf("%s was given up after %d attempts and %v, %s", s.at.Tool, s.at.N, s.went.Class, limit),
+	return fmt.Sprintf("%s was given up after attempt %d (%v), %s", s.at.Tool, s.at.N, s.went.Class, limit),
 		"see whether this class is really retried, whether the count is of attempts or of retries, and whether a timeout of one attempt is taken for the caller's"
 }
 

@@ -244,10 +244,21 @@ func (s *Series) fit(w wait, at time.Duration, also reasons) Decision {
 		d.limit(w, at, budget, true)
 		d.limit(w, at, deadline, s.deadline != 0)
 	}
+	if w.edge {
+		d.edge(at)
+	}
 	if s.doomed {
 		d.cancel(at, s.cancel)
 	}
 	return d
+}
+
+// edge allows an end at once, besides what is allowed already.
+func (d *Decision) edge(at time.Duration) {
+	d.also |= reasonSet(trace.ReasonHintTooLong)
+	if d.Do == Go {
+		d.Do, d.Reason, d.EndLo, d.EndHi = Either, trace.ReasonHintTooLong, at, at
+	}
 }
 
 // A limit in time that the code under test knows in advance.
