@@ -125,7 +125,7 @@ type wait struct {
 }
 
 // window combines backoff and hint after the n-th failure of the series.
-func (p *Policy) window(n int, prev time.Duration, o trace.Outcome) wait {
+func (p *Policy) window(n int, prev time.Duration, o *trace.Outcome) wait {
 	lo, hi := p.Backoff.Window(n, prev)
 	w := wait{lo: lo, hi: hi}
 	hint := p.hint(o)
@@ -174,7 +174,7 @@ func (h *Hint) combine(w wait, hint, slack time.Duration) wait {
 }
 
 // hint is the hint that the policy reads off the outcome; 0: none.
-func (p *Policy) hint(o trace.Outcome) time.Duration {
+func (p *Policy) hint(o *trace.Outcome) time.Duration {
 	if o.Hint <= 0 || p.Hint.Use == HintIgnore {
 		return 0
 	}

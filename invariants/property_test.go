@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	. "github.com/rehearse-go/rehearse/invariants"
-	"github.com/rehearse-go/rehearse/trace"
 	"pgregory.net/rapid"
 )
 
@@ -20,15 +19,8 @@ func TestRightLoopConformsToItsPolicy(t *testing.T) {
 		for _, f := range Find(tr, p.Invariants()...) {
 			t.Fatalf("%s%s\npolicy %s", f.String(), tr.Timeline(f.Events...), p.Content())
 		}
-		if got := p.Terminal(&tr.Actions()[0]); got != s.reason {
-			if !alsoTrue(s, got) {
-				t.Fatalf("the attempts amount to %v, the loop ended for %v\n%s", got, s.reason, tr.Timeline())
-			}
+		if p.Terminal(&tr.Actions()[0]) == 0 {
+			t.Fatalf("the attempts amount to no end\n%s", tr.Timeline())
 		}
 	})
-}
-
-// alsoTrue reports whether the policy's reason is another true name for the end.
-func alsoTrue(s story, got trace.Reason) bool {
-	return got != 0
 }

@@ -93,15 +93,15 @@ func (s *Series) Next(o trace.Outcome, at time.Duration) Decision {
 	if o.Class == trace.OK {
 		return stop(trace.ReasonSuccess, at)
 	}
-	d, final := s.final(o, at)
+	d, final := s.final(&o, at)
 	d.also |= s.overdue(at)
-	if s.p.Effect(o) == trace.EffectUnknown {
+	if s.p.effect(&o) == trace.EffectUnknown {
 		s.unclear = true
 	}
 	if final {
 		return d
 	}
-	w := s.window(o)
+	w := s.window(&o)
 	if w.over {
 		over := stop(trace.ReasonHintTooLong, at)
 		over.also = d.also | reasonSet(trace.ReasonEscalated)
@@ -111,7 +111,7 @@ func (s *Series) Next(o trace.Outcome, at time.Duration) Decision {
 }
 
 // window is the window of the next wait, and what the hint does to the series.
-func (s *Series) window(o trace.Outcome) wait {
+func (s *Series) window(o *trace.Outcome) wait {
 	w := s.p.window(s.failures, s.waited, o)
 	if s.p.Hint.Resets && w.followed {
 		s.failures, s.anew = 0, true
@@ -123,7 +123,7 @@ func (s *Series) window(o trace.Outcome) wait {
 }
 
 // final is the decision where no further attempt can be legal.
-func (s *Series) final(o trace.Outcome, at time.Duration) (Decision, bool) {
+func (s *Series) final(o *trace.Outcome, at time.Duration) (Decision, bool) {
 	d, final := s.byClass(o, at)
 	reason := s.cut(o.Class, at)
 	if reason == 0 || o.Class == trace.Declined {
@@ -140,7 +140,7 @@ func (s *Series) final(o trace.Outcome, at time.Duration) (Decision, bool) {
 }
 
 // byClass is the decision by class, count and safety, whatever the time.
-func (s *Series) byClass(o trace.Outcome, at time.Duration) (Decision, bool) {
+func (s *Series) byClass(o *trace.Outcome, at time.Duration) (Decision, bool) {
 	if o.Class == trace.Declined {
 		return stop(trace.ReasonDeclined, at), true
 	}
@@ -208,7 +208,7 @@ func (s *Series) overdue(at time.Duration) reasons {
 }
 
 // refusal is the terminal reason of a failure that is not retried.
-func (p *Policy) refusal(o trace.Outcome) trace.Reason {
+func (p *Policy) refusal(o *trace.Outcome) trace.Reason {
 	switch o.Class {
 	case trace.Invalid:
 		return trace.ReasonNeedsInput
