@@ -102,3 +102,13 @@ func BenchmarkJudgingManyEvents(b *testing.B) {
 		})
 	}
 }
+
+func TestJudgingARightTraceAllocatesNothing(t *testing.T) {
+	tr, invs := retrying(3), benchPolicy.Invariants()
+	if found := Find(tr, WhereItApplies(MaxAttempts(4))); len(found) > 0 {
+		t.Fatal(found)
+	}
+	if n := testing.AllocsPerRun(100, func() { Find(tr, invs...) }); n != 0 {
+		t.Errorf("judging allocates %v times", n)
+	}
+}
