@@ -45,6 +45,10 @@ type Adapter struct {
 
 	// Invariants are further rules of the user's own.
 	Invariants []invariants.Invariant
+
+	// Trials is how many trials [Check] runs, a fifth of it with -short. 0: 1000.
+	// The flag -rehearse.trials and the variable REHEARSE_TRIALS go before it.
+	Trials int
 }
 
 // invariants returns all rules that the adapter is held to.
@@ -60,6 +64,9 @@ func (a *Adapter) validate() error {
 	}
 	if a.Subject == nil {
 		errs = append(errs, fmt.Errorf("adapter %q: Subject is nil: give a function that builds the code under test", a.Name))
+	}
+	if a.Trials < 0 {
+		errs = append(errs, fmt.Errorf("adapter %q: Trials is %d: say 0 for the usual number", a.Name, a.Trials))
 	}
 	known := map[string]bool{}
 	for _, inv := range a.invariants() {
