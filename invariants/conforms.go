@@ -248,8 +248,8 @@ func (s *step) reading() (text, advice string) {
 	if said == trace.ReasonSuccess || s.d.Reason == trace.ReasonSuccess {
 		return "", "" // the honesty of a success is a rule of its own
 	}
-	if s.d.Do == Either && timeReasons.has(said) {
-		return "", ""
+	if timeReasons.has(said) && (s.d.Do == Either || s.a.Cancelled() && s.d.EndLo < s.d.EndHi && timeReasons.has(s.d.Reason)) {
+		return "", "" // two of them could end it
 	}
 	return fmt.Sprintf("the program calls its end %v, the attempts amount to %v", said, s.d.Reason),
 		"see how the adapter reads its own errors"

@@ -171,6 +171,9 @@ func (d *Decision) cancel(at, cancel time.Duration) {
 	if d.Do == Stop {
 		// It may still be waiting for its limit when the cancel comes.
 		if cancel > at && cancel <= d.EndHi {
+			if cancel < d.EndHi {
+				d.Reason = trace.ReasonCancelled
+			}
 			d.EndHi = cancel
 			d.EndLo = min(d.EndLo, cancel)
 		}
