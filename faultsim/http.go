@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,10 @@ type Route struct {
 	// happen only where they are listed here.
 	Failures map[trace.Class]http.Handler
 
+	// Hints are the forms in which the tool asks for a wait. Nil: all of them.
+	// A client that does not read a form is judged by the others only.
+	Hints []HintForm
+
 	// Volatile are the fields of the body that differ between attempts by
 	// nature, such as signatures and timestamps, as dotted paths; they are
 	// left out of what is compared.
@@ -48,7 +53,7 @@ func (s *Stage) Client(routes ...Route) *http.Client {
 	t := &transport{s: s}
 	for i := range routes {
 		r := &route{Route: routes[i]}
-		r.tool = &tool{name: r.Tool, can: r.can, hints: true}
+		r.tool = &tool{name: r.Tool, can: r.can, forms: r.forms()}
 		if r.Role == trace.RoleAttempt {
 			s.register(r.tool)
 		}
@@ -71,6 +76,9 @@ var usually = map[trace.Class]bool{
 }
 
 func (r *route) can(f *Fault) bool {
+	if f.Hint > 0 && !slices.Contains(r.forms(), f.Form) {
+		return false
+	}
 	if f.class() == trace.OK || f.Hang {
 		return true
 	}
@@ -79,6 +87,16 @@ func (r *route) can(f *Fault) bool {
 	}
 	return usually[f.Class]
 }
+
+// forms lists the forms of hints, those that are drawn more often twice.
+func (r *route) forms() []HintForm {
+	if r.Hints == nil {
+		return allForms
+	}
+	return r.Hints
+}
+
+var allForms = []HintForm{HintSeconds, HintDate, HintMillis, HintSeconds}
 
 func (r *route) matches(req *http.Request) bool {
 	return (r.Method == "" || r.Method == req.Method) &&

@@ -37,7 +37,7 @@ type ledgerKey struct{ tool, key string }
 type tool struct {
 	name  string
 	can   func(*Fault) bool
-	hints bool // it can ask for waits
+	forms []HintForm // in which it asks for waits; empty: it does not
 }
 
 // An act is one action of the schedule that is under way.
