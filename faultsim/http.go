@@ -173,6 +173,7 @@ func (x *exchange) answer(f *Fault) (*http.Response, error) {
 		resp, err = reply.Respond(x.req, time.Now())
 	}
 	o := reply.Outcome()
+	o.Hint, o.HintSlack = reply.Hint.Sent(time.Now())
 	if own != nil {
 		o.Code = fmt.Sprint(own.StatusCode)
 	}

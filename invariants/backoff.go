@@ -112,12 +112,12 @@ func (p *Policy) window(n int, prev time.Duration, o trace.Outcome) wait {
 		case OverIgnore:
 			return w
 		}
-		hint = p.Hint.Limit
+		hint, o.HintSlack = p.Hint.Limit, 0
 	}
 	w.hinted = true
-	longest := hint
+	longest := hint + o.HintSlack
 	if p.Hint.Jitter > 0 {
-		longest = scale(hint, 1+p.Hint.Jitter) + 1
+		longest = scale(longest, 1+p.Hint.Jitter) + 1
 	}
 	if p.Hint.Use == HintReplace {
 		w.lo, w.hi = hint, longest

@@ -134,8 +134,11 @@ type Outcome struct {
 	Class  Class         `json:"class,omitzero"`
 	Effect Effect        `json:"effect,omitzero"` // as far as the caller can know
 	Hint   time.Duration `json:"hint,omitzero"`   // the wait that the tool asked for; 0: none
-	Code   string        `json:"code,omitzero"`   // the tool's own error code, or the HTTP status
-	Advice Advice        `json:"advice,omitzero"` // the tool's own word on retrying
+	// HintSlack is how much longer than Hint it may be read: an HTTP-date has
+	// whole seconds, and is read against the caller's clock or the answer's Date.
+	HintSlack time.Duration `json:"hint_slack,omitzero"`
+	Code      string        `json:"code,omitzero"`   // the tool's own error code, or the HTTP status
+	Advice    Advice        `json:"advice,omitzero"` // the tool's own word on retrying
 }
 
 // Failed reports whether the outcome is neither a success nor a valid "no".
