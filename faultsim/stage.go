@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rehearse-go/rehearse/invariants"
@@ -19,7 +20,8 @@ import (
 type Stage struct {
 	policy *invariants.Policy
 	rec    *trace.Recorder
-	limit  int // calls of one action before it counts as running without end
+	limit  int          // calls of one action before it counts as running without end
+	unsent atomic.Int64 // requests whose context was over before they were sent
 
 	mu      sync.Mutex
 	tools   []*tool
