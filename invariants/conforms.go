@@ -251,8 +251,17 @@ func (s *step) reading() (text, advice string) {
 	if timeReasons.has(said) && (s.d.Do == Either || s.a.Cancelled() && s.d.EndLo < s.d.EndHi && timeReasons.has(s.d.Reason)) {
 		return "", "" // two of them could end it
 	}
+	if timeReasons.has(s.d.Reason) && s.tied() {
+		return "", ""
+	}
 	return fmt.Sprintf("the program calls its end %v, the attempts amount to %v", said, s.d.Reason),
 		"see how the adapter reads its own errors"
+}
+
+// tied reports whether the attempt began at the very instant at which the
+// caller's time ended, so that nobody can tell its own timeout from the end.
+func (s *step) tied() bool {
+	return s.at.Begin == s.a.Deadline && s.a.Deadline != 0 || s.a.Cancelled() && s.at.Begin == s.a.Cancel
 }
 
 // A set of reasons.
