@@ -174,12 +174,26 @@ func (d *drawer) hint(t *rapid.T, n int) time.Duration {
 // a nanosecond before or after the answer, or during the wait that follows.
 func (d *drawer) cancel(t *rapid.T, f *Fault, n int) time.Duration {
 	_, hi := d.p.Backoff.Window(n, 0)
-	answer := f.Latency
-	if f.Hang || d.p.Attempt > 0 && answer > d.p.Attempt {
-		answer = d.p.Attempt
-	}
+	answer := d.seen(f)
 	wait := min(max(hi, f.Hint), time.Hour)
-	return max(1, answer+[...]time.Duration{1, -1, wait/2 + 3, -answer / 2, wait/4 + 3, wait - 1, wait + 1, 1}[below(t, 8)])
+	return odd(max(1, answer+[...]time.Duration{1, -1, wait/2 + 3, -answer / 2, wait/4 + 3, wait - 1, wait + 1, 1}[below(t, 8)]))
+}
+
+// odd keeps an instant off the whole milliseconds, where an HTTP-date and a
+// wait in whole seconds fall: events at one instant come in random order.
+func odd(at time.Duration) time.Duration {
+	if at%time.Millisecond == 0 {
+		at += 5
+	}
+	return at
+}
+
+// seen is when the caller sees the fault's outcome, from the attempt's arrival.
+func (d *drawer) seen(f *Fault) time.Duration {
+	if a := d.p.Attempt; f.Hang || a > 0 && f.Latency > a {
+		return a
+	}
+	return f.Latency
 }
 
 // deadline draws the caller's deadline: around the instant of an attempt, or
@@ -193,13 +207,13 @@ func (d *drawer) deadline(t *rapid.T, p *Plan) time.Duration {
 		faults := p.Faults[d.tools[0].name]
 		for n := range faults[:below(t, len(faults)+1)] {
 			lo, hi := d.p.Backoff.Window(n+1, 0)
-			at += faults[n].Latency + max(lo, faults[n].Hint)
+			at += d.seen(&faults[n]) + max(lo, faults[n].Hint)
 			if coin(t) {
 				at += hi - lo
 			}
 		}
 	}
-	return max(1, at+[...]time.Duration{1, -1, 11, time.Millisecond + 11}[below(t, 4)])
+	return odd(max(1, at+[...]time.Duration{1, -1, 11, time.Millisecond + 11}[below(t, 4)]))
 }
 
 // moment draws an instant within the time that the action can take.
