@@ -100,3 +100,74 @@ func usual(ctx context.Context, op func(context.Context) (Forecast, error)) (For
 func TestUsualMatrix(t *testing.T) { matrix.Run(t, adapter(policy, usual)) }
 
 func TestUsualFaults(t *testing.T) { faultsim.Check(t, adapter(policy, usual)) }
+
+// plain is a backoff without randomness, whose waits are exact: 500 ms, 750 ms.
+func plain() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.RandomizationFactor = 0
+	return b
+}
+
+func exact(ctx context.Context, op func(context.Context) (Forecast, error)) (Forecast, error) {
+	return backoff.Retry(ctx, func() (Forecast, error) { return op(ctx) },
+		backoff.WithBackOff(plain()), backoff.WithMaxTries(3))
+}
+
+var exactPolicy = func() invariants.Policy {
+	p := policy
+	p.ID += " exact"
+	p.Backoff.Jitter = invariants.Jitter{}
+	return p
+}()
+
+func TestExactMatrix(t *testing.T) { matrix.Run(t, adapter(exactPolicy, exact)) }
+
+func TestExactFaults(t *testing.T) { faultsim.Check(t, adapter(exactPolicy, exact)) }
+
+// elapsed counts no tries: ten seconds bound it.
+func elapsed(ctx context.Context, op func(context.Context) (Forecast, error)) (Forecast, error) {
+	return backoff.Retry(ctx, func() (Forecast, error) { return op(ctx) },
+		backoff.WithBackOff(plain()), backoff.WithMaxElapsedTime(10*time.Second))
+}
+
+var elapsedPolicy = func() invariants.Policy {
+	p := exactPolicy
+	p.ID = "backoff/v5.0.3 ten seconds"
+	p.MaxAttempts = invariants.Unlimited // WithMaxTries is 0 if nobody sets it
+	p.Budget = 10 * time.Second
+	return p
+}()
+
+func TestElapsedMatrix(t *testing.T) { matrix.Run(t, adapter(elapsedPolicy, elapsed)) }
+
+func TestElapsedFaults(t *testing.T) { faultsim.Check(t, adapter(elapsedPolicy, elapsed)) }
+
+// timed gives each try five seconds of its own. The library has no option for
+// that; the operation does it, and Retry tells its own context from that of
+// the try.
+func timed(ctx context.Context, op func(context.Context) (Forecast, error)) (Forecast, error) {
+	return backoff.Retry(ctx, func() (Forecast, error) {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return op(ctx)
+	}, backoff.WithBackOff(plain()), backoff.WithMaxTries(3))
+}
+
+func timedAdapter() faultsim.Adapter {
+	p := exactPolicy
+	p.ID = "backoff/v5.0.3 five seconds each"
+	p.Attempt = 5 * time.Second
+	p.Retry = append([]trace.Class{trace.Timeout}, p.Retry...)
+	a := adapter(p, timed)
+	a.Reason = func(err error) trace.Reason {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return 0 // of the last try or of the caller: the error is the same
+		}
+		return reason(err)
+	}
+	return a
+}
+
+func TestTimedMatrix(t *testing.T) { matrix.Run(t, timedAdapter()) }
+
+func TestTimedFaults(t *testing.T) { faultsim.Check(t, timedAdapter()) }
