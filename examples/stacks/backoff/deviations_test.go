@@ -139,6 +139,22 @@ func TestSharedBackOffMixesTheWaitsOfItsCalls(t *testing.T) {
 	faultsim.Run(t, adapter(exactPolicy, exact), s) // a backoff for each call
 }
 
+// A wait that ends at the very instant of the deadline goes on: Retry does not
+// look at the context between wait and operation. Which of the two its select
+// takes is chance; in eleven runs of this test it was the wait in all of 100.
+func TestOperationAtTheInstantOfTheDeadline(t *testing.T) {
+	s := faultsim.One(faultsim.Fail(trace.Transient))
+	s.Actions[0].Deadline = 500 * time.Millisecond // which is the wait
+	again := 0
+	for range 100 {
+		if len(faultsim.Run(t, adapter(exactPolicy, exact), s).Actions()[0].Attempts) > 1 {
+			again++
+		}
+	}
+	t.Logf("%d of 100 runs called the operation at the instant of the deadline", again)
+	assert.Positive(t, again)
+}
+
 type locked struct {
 	mu sync.Mutex
 	b  backoff.BackOff
