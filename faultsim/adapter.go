@@ -43,6 +43,10 @@ type Adapter struct {
 	// findings are accepted. [Check] fails once such a deviation no longer occurs.
 	Accept map[string]string
 
+	// Serial runs trials one at a time, for code with package-level state. By
+	// default [Check] runs them on all cores.
+	Serial bool
+
 	// Invariants are further rules of the user's own.
 	Invariants []invariants.Invariant
 

@@ -110,6 +110,9 @@ func (c *check) draw(n int) Schedule { return c.gen.Example(int(trialSeed(c.set.
 // fails, whatever the number of workers; -1: none does.
 func (c *check) firstFailing() int {
 	workers := min(runtime.GOMAXPROCS(0), c.set.trials)
+	if c.a.Serial {
+		workers = 1
+	}
 	var next, done atomic.Int64
 	var failed atomic.Int64
 	failed.Store(int64(c.set.trials))

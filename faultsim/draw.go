@@ -21,16 +21,16 @@ type drawer struct {
 // A drawnTool is what a tool on the stage can do.
 type drawnTool struct {
 	name    string
-	retried []Fault    // answers that the policy retries, the plainest first
-	refused []Fault    // answers that end the action
-	forms   []HintForm // in which it asks for waits; empty: it does not
+	retried []Fault // answers that the policy retries, the plainest first
+	refused []Fault // answers that end the action
+	hints   []HintForm
 	can     func(*Fault) bool
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
 	d := &drawer{p: &a.Policy}
 	for _, t := range tools {
-		dt := drawnTool{name: t.name, forms: t.forms, can: t.can}
+		dt := drawnTool{name: t.name, hints: t.hints, can: t.can}
 		for _, c := range trace.Classes() {
 			f := Fault{Class: c}
 			if c == trace.OK || c == trace.Cancelled || !t.can(&f) {
@@ -123,10 +123,10 @@ func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
 		list = tool.refused
 	}
 	f := list[below(t, len(list))]
-	if len(tool.forms) > 0 && (f.Class == trace.Throttled || f.Class == trace.Transient) && coin(t) {
+	if len(tool.hints) > 0 && (f.Class == trace.Throttled || f.Class == trace.Transient) && coin(t) {
 		hinted := f
 		hinted.Hint = d.hint(t, n)
-		hinted.Form = tool.forms[below(t, len(tool.forms))]
+		hinted.Form = tool.hints[below(t, len(tool.hints))]
 		if tool.can(&hinted) {
 			f = hinted
 		}

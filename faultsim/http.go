@@ -29,8 +29,9 @@ type Route struct {
 	// happen only where they are listed here.
 	Failures map[trace.Class]http.Handler
 
-	// Hints are the forms in which the tool asks for a wait. Nil: all of them.
-	// A client that does not read a form is judged by the others only.
+	// Hints are the forms in which the tool asks for a wait. Nil: Retry-After
+	// in the two forms of RFC 9110 section 10.2.3, seconds and an HTTP-date.
+	// Empty and not nil: it never asks.
 	Hints []HintForm
 
 	// Volatile are the fields of the body that differ between attempts by
@@ -53,7 +54,10 @@ func (s *Stage) Client(routes ...Route) *http.Client {
 	t := &transport{s: s}
 	for i := range routes {
 		r := &route{Route: routes[i]}
-		r.tool = &tool{name: r.Tool, can: r.can, forms: r.forms()}
+		if r.Hints == nil {
+			r.Hints = []HintForm{HintSeconds, HintDate}
+		}
+		r.tool = &tool{name: r.Tool, can: r.can, hints: r.Hints}
 		if r.Role == trace.RoleAttempt {
 			s.register(r.tool)
 		}
@@ -76,7 +80,7 @@ var usually = map[trace.Class]bool{
 }
 
 func (r *route) can(f *Fault) bool {
-	if f.Hint > 0 && !slices.Contains(r.forms(), f.Form) {
+	if f.Hint > 0 && !slices.Contains(r.Hints, f.Form) {
 		return false
 	}
 	if f.class() == trace.OK || f.Hang {
@@ -87,16 +91,6 @@ func (r *route) can(f *Fault) bool {
 	}
 	return usually[f.Class]
 }
-
-// forms lists the forms of hints, those that are drawn more often twice.
-func (r *route) forms() []HintForm {
-	if r.Hints == nil {
-		return allForms
-	}
-	return r.Hints
-}
-
-var allForms = []HintForm{HintSeconds, HintDate, HintMillis, HintSeconds}
 
 func (r *route) matches(req *http.Request) bool {
 	return (r.Method == "" || r.Method == req.Method) &&
@@ -174,55 +168,54 @@ func (x *exchange) answer(f *Fault) (*http.Response, error) {
 		x.over(trace.Outcome{Class: ended}, nil, ctx.Err())
 		return nil, context.Cause(ctx)
 	}
-	reply, own := x.reply(f)
-	resp, err := own, error(nil)
-	if resp == nil {
-		resp, err = reply.Respond(x.req, time.Now())
-	}
-	o := reply.Outcome()
-	o.Hint, o.HintSlack = reply.Hint.Sent(time.Now())
-	if own != nil {
-		o.Code = fmt.Sprint(own.StatusCode)
-	}
+	reply := x.reply(f)
+	resp, err := reply.Respond(x.req, time.Now())
 	if err != nil {
-		x.over(o, nil, err)
+		x.over(reply.Outcome(), nil, err)
 		return nil, err
 	}
+	x.deliver(f, &reply, resp)
+	return resp, nil
+}
+
+// deliver lets the answer end with the response's body.
+func (x *exchange) deliver(f *Fault, reply *double.Reply, resp *http.Response) {
+	o := reply.Outcome()
+	o.Hint, o.Slack = reply.Hint.Sent(time.Now())
 	var failure error
 	if o.Failed() {
 		failure = errors.New(resp.Status)
 	}
+	ctx := x.req.Context()
 	if f.Deaf {
 		ctx = nil
 	}
-	result := trace.Canonical(double.Body(resp))
 	double.Deliver(ctx, resp, func(ended trace.Class) {
 		if ended != 0 {
 			o.Class = ended
 		}
-		x.over(o, result, failure)
+		x.over(o, reply.Content(), failure)
 	})
-	return resp, nil
 }
 
-// reply is the answer that the fault plans: the usual one for its class, or
-// the route's own.
-func (x *exchange) reply(f *Fault) (reply double.Reply, own *http.Response) {
-	reply = double.Reply{Class: f.class(), Hint: double.Hint{Wait: f.Hint, Form: f.form()}}
-	if reply.Class == trace.OK {
+// reply is the answer that the fault plans: the route's own, or the usual one
+// for its class.
+func (x *exchange) reply(f *Fault) double.Reply {
+	usual := double.Reply{Class: f.class()}
+	h := x.r.Failures[f.Class]
+	if usual.Class == trace.OK {
+		h = x.r.Answer
 		if !f.Done {
 			x.work()
 		}
-		if x.r.Answer == nil {
-			return reply, nil
-		}
-		return reply, double.Serve(x.r.Answer, x.req, x.in)
 	}
-	if h := x.r.Failures[f.Class]; h != nil {
-		own = double.Serve(h, x.req, x.in)
-		reply.Hint.Write(own.Header, time.Now())
+	if h != nil {
+		own := double.Serve(h, x.req, x.in)
+		own.Class = usual.Class
+		usual = own
 	}
-	return reply, own
+	usual.Hint = double.Hint{Wait: f.Hint, Form: f.form()}
+	return usual
 }
 
 // form is the hint's form on the wire.

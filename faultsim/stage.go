@@ -19,6 +19,7 @@ import (
 // goroutines at once.
 type Stage struct {
 	policy *invariants.Policy
+	serial bool
 	rec    *trace.Recorder
 	limit  int          // calls of one action before it counts as running without end
 	unsent atomic.Int64 // requests whose context was over before they were sent
@@ -39,7 +40,7 @@ type ledgerKey struct{ tool, key string }
 type tool struct {
 	name  string
 	can   func(*Fault) bool
-	forms []HintForm // in which it asks for waits; empty: it does not
+	hints []HintForm // the forms in which it can ask for a wait
 }
 
 // An act is one action of the schedule that is under way.

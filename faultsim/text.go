@@ -52,7 +52,11 @@ func (p *Plan) write(b *strings.Builder) {
 }
 
 func (f *Fault) write(b *strings.Builder) {
-	b.WriteString(f.class().String())
+	if f.Class == 0 && f.Hang {
+		b.WriteString("hang")
+	} else {
+		b.WriteString(f.class().String())
+	}
 	option(b, "hint", f.Hint)
 	if f.Form != HintSeconds {
 		b.WriteString(" form=" + string(f.Form))
@@ -61,7 +65,7 @@ func (f *Fault) write(b *strings.Builder) {
 	for _, flag := range []struct {
 		set  bool
 		name string
-	}{{f.Hang, "hang"}, {f.Done, "done"}, {f.Deaf, "deaf"}} {
+	}{{f.Hang && f.Class != 0, "hang"}, {f.Done, "done"}, {f.Deaf, "deaf"}} {
 		if flag.set {
 			b.WriteString(" " + flag.name)
 		}
@@ -164,8 +168,10 @@ func (p *parser) fault(words []string) error {
 		return p.errorf("attempt %q is no number from 1 to %d", words[1], maxAttempt)
 	}
 	var f Fault
-	if err := f.Class.UnmarshalText([]byte(words[2])); err != nil {
-		return p.errorf("unknown class %q; known are %v", words[2], trace.Classes())
+	if words[2] == "hang" {
+		f.Hang = true
+	} else if err := f.Class.UnmarshalText([]byte(words[2])); err != nil {
+		return p.errorf("unknown class %q; known are %v and hang", words[2], trace.Classes())
 	}
 	if f.Class == trace.OK {
 		f.Class = 0

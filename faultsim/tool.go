@@ -18,7 +18,7 @@ func Tool[In, Out any](s *Stage, name string, fake trace.Func[In, Out], errs Err
 	t := &tool{name: name, can: errs.can}
 	for _, err := range errs {
 		if _, ok := err.(*hinted); ok {
-			t.forms = []HintForm{HintSeconds}
+			t.hints = []HintForm{HintSeconds}
 		}
 	}
 	s.register(t)

@@ -40,11 +40,12 @@ func (x *trial) run(t *testing.T) (*trace.Trace, error) {
 		x.rec.Recycle(x.storage)
 	}
 	x.stage = newStage(&x.a.Policy, x.rec)
+	x.stage.serial = x.a.Serial
 	x.longest = x.horizon()
 	x.bubble(t)
 	tr := x.rec.Seal()
 	x.addLeak(tr)
-	if x.err == nil && len(x.stage.misuse) > 0 {
+	if len(x.stage.misuse) > 0 {
 		x.err = x.stage.misuse[0]
 	}
 	return tr, x.err

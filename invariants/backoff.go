@@ -112,10 +112,10 @@ func (p *Policy) window(n int, prev time.Duration, o trace.Outcome) wait {
 		case OverIgnore:
 			return w
 		}
-		hint, o.HintSlack = p.Hint.Limit, 0
+		hint = p.Hint.Limit
 	}
 	w.hinted = true
-	longest := hint + o.HintSlack
+	longest := hint + o.Slack
 	if p.Hint.Jitter > 0 {
 		longest = scale(longest, 1+p.Hint.Jitter) + 1
 	}

@@ -93,13 +93,6 @@ func (e expectation) numbers() string {
 	return fmt.Sprintf("%d–%d", e.Least, e.Most)
 }
 
-func (e expectation) calls() string {
-	if e.Least == e.Most {
-		return plural(e.Most, "call")
-	}
-	return e.numbers() + " calls"
-}
-
 func (e expectation) terminals() string {
 	list := make([]string, len(e.Reasons))
 	for i, r := range e.Reasons {

@@ -31,6 +31,7 @@ func Run(t *testing.T, a faultsim.Adapter, own ...Row) {
 	}
 	for _, row := range rows {
 		t.Run(row.Name, func(t *testing.T) {
+			t.Helper()
 			line := g.add(row.Name)
 			play(t, a, set, row, line)
 		})
@@ -147,7 +148,7 @@ func (l *line) complaint(r *faultsim.Result) string {
 	case len(r.Findings) == 0 && (l.fits() || len(r.Accepted) > 0):
 		return ""
 	case l.made < l.want.Least || l.made > l.want.Most:
-		return fmt.Sprintf("%s, the policy calls for %s", plural(l.made, "call"), l.want.calls())
+		return fmt.Sprintf("%s, the policy calls for %s", plural(l.made, "call"), l.want.numbers())
 	case !slices.Contains(l.want.Reasons, l.seen):
 		return fmt.Sprintf("ended as %s, the policy calls for %s", name(l.seen), l.want.terminals())
 	}

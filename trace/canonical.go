@@ -2,23 +2,27 @@ package trace
 
 import (
 	"bytes"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
-	"fmt"
+	"errors"
+	"io"
 	"strconv"
 	"strings"
 )
 
 // Canonical returns the canonical form of a JSON text: object keys sorted, no
-// white space, numbers in their shortest form where that is exact. Two
-// serialisations of the same value have the same canonical form. A text that
-// is not JSON becomes a JSON string, so that every argument can be recorded.
+// white space, one spelling for equal numbers and for equal strings. Two
+// serialisations of the same value have the same canonical form, and two
+// different values never have: numbers are compared as decimals, not as
+// floats. Of a repeated object key the last value counts, as in encoding/json.
+// A text that is not JSON becomes a JSON string, so that every argument can be
+// recorded; an empty text is nil. The result does not share memory with text.
 func Canonical(text []byte) json.RawMessage {
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 {
 		return nil
+	}
+	if isCanonical(text) {
+		return bytes.Clone(text)
 	}
 	value, err := decodeJSON(text)
 	if err != nil {
@@ -33,7 +37,7 @@ func SameArgs(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
-	if len(a) == 0 || len(b) == 0 {
+	if len(a) == 0 || len(b) == 0 || isCanonical(a) && isCanonical(b) {
 		return false
 	}
 	return bytes.Equal(Canonical(a), Canonical(b))
@@ -46,8 +50,8 @@ func decodeJSON(text []byte) (any, error) {
 	if err := d.Decode(&value); err != nil {
 		return nil, err
 	}
-	if d.More() {
-		return nil, fmt.Errorf("trace: more than one JSON value")
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("there is more behind the JSON value")
 	}
 	return value, nil
 }
@@ -64,10 +68,9 @@ func encodeJSON(value any) json.RawMessage {
 }
 
 // quoteJSON writes s as a JSON string. Invalid UTF-8 becomes U+FFFD.
-func quoteJSON(s string) json.RawMessage { return encodeJSON(s) }
+func quoteJSON(s string) json.RawMessage { return encodeJSON(strings.ToValidUTF8(s, "\ufffd")) }
 
-// shortNumbers gives equal numbers one spelling: 1.0 and 1e0 become 1. A
-// number that a float64 cannot hold exactly stays as it was written.
+// shortNumbers gives equal numbers one spelling: 1.0 and 1e0 become 1.
 func shortNumbers(value any) any {
 	switch v := value.(type) {
 	case json.Number:
@@ -84,89 +87,190 @@ func shortNumbers(value any) any {
 	return value
 }
 
+// shortNumber rewrites a number exactly: it moves the decimal point and drops
+// zeros. It never rounds, since a float64 would make different amounts equal.
 func shortNumber(n json.Number) json.Number {
-	s := n.String()
-	if !strings.ContainsAny(s, ".eE") {
+	s := string(n)
+	if plainInteger(s) {
 		return n
 	}
-	f, err := n.Float64()
-	if err != nil {
-		return n
-	}
-	const exact = 1 << 53
-	if f == float64(int64(f)) && f > -exact && f < exact {
-		return json.Number(strconv.FormatInt(int64(f), 10))
-	}
-	return json.Number(strconv.FormatFloat(f, 'g', -1, 64))
-}
-
-// A redactor replaces values by keyed digests. Equal values have equal
-// digests under one key, and without the key a guess cannot be checked.
-type redactor struct {
-	keep func(field string) bool
-	key  []byte
-}
-
-// redact returns raw with every value replaced whose path keep does not name.
-// The path of a value is the dotted path of its object keys: "card.number";
-// elements of a list have the path of the list; the whole value has the path
-// "" where it is no object.
-func (d redactor) redact(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return raw
-	}
-	value, err := decodeJSON(raw)
-	if err != nil {
-		return encodeJSON(d.digest(raw))
-	}
-	return encodeJSON(d.walk("", value))
-}
-
-func (d redactor) walk(path string, value any) any {
-	if path != "" && d.keep(path) {
-		return value
-	}
-	switch v := value.(type) {
-	case map[string]any:
-		for k := range v {
-			v[k] = d.walk(join(path, k), v[k])
+	mantissa, power, _ := strings.Cut(strings.ToLower(s), "e")
+	exponent := 0
+	if power != "" {
+		e, err := strconv.ParseInt(power, 10, 32)
+		if err != nil {
+			return n // no machine computes with it: it stays as it was written
 		}
-		return v
-	case []any:
-		for i := range v {
-			v[i] = d.walk(path, v[i])
+		exponent = int(e)
+	}
+	sign := ""
+	if mantissa[0] == '-' {
+		sign, mantissa = "-", mantissa[1:]
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	exponent -= len(fraction)
+	trimmed := strings.TrimRight(digits, "0")
+	exponent += len(digits) - len(trimmed)
+	if trimmed == "" {
+		return "0"
+	}
+	return json.Number(sign + decimal(trimmed, exponent))
+}
+
+// decimal writes digits × 10^exponent as ECMAScript would: plain where the
+// point is near, with an exponent where it is far.
+func decimal(digits string, exponent int) string {
+	point := len(digits) + exponent // digits before the decimal point
+	switch {
+	case exponent >= 0 && point <= maxPlain:
+		return digits + strings.Repeat("0", exponent)
+	case point > 0 && point <= maxPlain:
+		return digits[:point] + "." + digits[point:]
+	case point <= 0 && point > -6:
+		return "0." + strings.Repeat("0", -point) + digits
+	}
+	far := strconv.Itoa(point - 1)
+	if point > 0 {
+		far = "+" + far
+	}
+	if len(digits) == 1 {
+		return digits + "e" + far
+	}
+	return digits[:1] + "." + digits[1:] + "e" + far
+}
+
+const maxPlain = 21 // digits before the point up to which a number is written plainly
+
+// plainInteger reports whether the JSON number s already has its short form.
+func plainInteger(s string) bool {
+	if len(s) > maxPlain || s == "-0" {
+		return false
+	}
+	for i := range len(s) {
+		if (s[i] < '0' || s[i] > '9') && (i > 0 || s[i] != '-') {
+			return false
 		}
-		return v
-	case nil, bool:
-		// Two possible values: a digest would hide nothing from a reader who counts.
-		return value
 	}
-	if path == "" && d.keep(path) {
-		return value
-	}
-	return d.digest(encodeJSON(value))
+	return true
 }
 
-// text returns a digest of s unless the field is kept.
-func (d redactor) text(field, s string) string {
-	if s == "" || d.keep(field) {
-		return s
-	}
-	return d.digest([]byte(s))
+// isCanonical reports whether text surely has the canonical form: most
+// arguments that a program sends are small and do. False may also mean that
+// the question is not worth its time.
+func isCanonical(text []byte) bool {
+	end := scanValue(text, 0, 0)
+	return end == len(text) && end > 0
 }
 
-// digest is the first 96 bits of an HMAC-SHA256, marked by a tilde.
-func (d redactor) digest(value []byte) string {
-	m := hmac.New(sha256.New, d.key)
-	m.Write(value)
-	return "~" + base64.RawURLEncoding.EncodeToString(m.Sum(nil)[:12])
+const maxScanDepth = 32
+
+// scanValue returns the end of the canonical value at text[i:]; -1: none.
+func scanValue(text []byte, i, depth int) int {
+	if i >= len(text) || depth > maxScanDepth {
+		return -1
+	}
+	switch c := text[i]; {
+	case c == '"':
+		return scanString(text, i)
+	case c == '{':
+		return scanObject(text, i, depth)
+	case c == '[':
+		return scanList(text, i, depth)
+	case c == '-' || c >= '0' && c <= '9':
+		return scanInteger(text, i)
+	}
+	for _, word := range [...]string{"true", "false", "null"} {
+		if len(text)-i >= len(word) && string(text[i:i+len(word)]) == word {
+			return i + len(word)
+		}
+	}
+	return -1
 }
 
-func join(path, key string) string {
-	if path == "" {
-		return key
+// scanString takes a string of printable ASCII without an escape: every such
+// string is its own canonical form.
+func scanString(text []byte, i int) int {
+	if i >= len(text) || text[i] != '"' {
+		return -1
 	}
-	return path + "." + key
+	for i++; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			return i + 1
+		case c < ' ' || c > '~' || c == '\\':
+			return -1
+		}
+	}
+	return -1
+}
+
+func scanInteger(text []byte, i int) int {
+	first := i
+	if text[i] == '-' {
+		i++
+	}
+	digits := i
+	for i < len(text) && text[i] >= '0' && text[i] <= '9' {
+		i++
+	}
+	switch {
+	case i == digits, i-first > maxPlain:
+		return -1
+	case text[digits] == '0' && (i > digits+1 || digits > first): // 01 is no JSON, -0 is 0
+		return -1
+	case i < len(text) && (text[i] == '.' || text[i]|0x20 == 'e'):
+		return -1
+	}
+	return i
+}
+
+func scanList(text []byte, i, depth int) int {
+	if i+1 < len(text) && text[i+1] == ']' {
+		return i + 2
+	}
+	for {
+		if i = scanValue(text, i+1, depth+1); i < 0 || i >= len(text) {
+			return -1
+		}
+		switch text[i] {
+		case ']':
+			return i + 1
+		case ',':
+		default:
+			return -1
+		}
+	}
+}
+
+// scanObject takes an object whose keys ascend.
+func scanObject(text []byte, i, depth int) int {
+	if i+1 < len(text) && text[i+1] == '}' {
+		return i + 2
+	}
+	var before []byte
+	for {
+		first := i + 1
+		i = scanString(text, first)
+		if i < 0 || i >= len(text) || text[i] != ':' {
+			return -1
+		}
+		name := text[first+1 : i-1]
+		if before != nil && bytes.Compare(before, name) >= 0 {
+			return -1
+		}
+		before = name
+		if i = scanValue(text, i+1, depth+1); i < 0 || i >= len(text) {
+			return -1
+		}
+		switch text[i] {
+		case '}':
+			return i + 1
+		case ',':
+		default:
+			return -1
+		}
+	}
 }
 
 // takeKey removes the field with the dotted path from the canonical value and
@@ -180,25 +284,17 @@ func takeKey(raw json.RawMessage, path string) (rest json.RawMessage, key string
 	if err != nil {
 		return raw, ""
 	}
-	object := value
 	fields := strings.Split(path, ".")
+	object, _ := value.(map[string]any)
 	for _, field := range fields[:len(fields)-1] {
-		inner, ok := object.(map[string]any)
-		if !ok {
-			return raw, ""
-		}
-		object = inner[field]
-	}
-	inner, ok := object.(map[string]any)
-	if !ok {
-		return raw, ""
+		object, _ = object[field].(map[string]any)
 	}
 	last := fields[len(fields)-1]
-	found, ok := inner[last]
+	found, ok := object[last]
 	if !ok {
 		return raw, ""
 	}
-	delete(inner, last)
+	delete(object, last)
 	if s, ok := found.(string); ok {
 		return encodeJSON(value), s
 	}

@@ -133,12 +133,10 @@ func (a *Advice) UnmarshalText(text []byte) error {
 type Outcome struct {
 	Class  Class         `json:"class,omitzero"`
 	Effect Effect        `json:"effect,omitzero"` // as far as the caller can know
+	Advice Advice        `json:"advice,omitzero"` // the tool's own word on retrying
 	Hint   time.Duration `json:"hint,omitzero"`   // the wait that the tool asked for; 0: none
-	// HintSlack is how much longer than Hint it may be read: an HTTP-date has
-	// whole seconds, and is read against the caller's clock or the answer's Date.
-	HintSlack time.Duration `json:"hint_slack,omitzero"`
-	Code      string        `json:"code,omitzero"`   // the tool's own error code, or the HTTP status
-	Advice    Advice        `json:"advice,omitzero"` // the tool's own word on retrying
+	Slack  time.Duration `json:"slack,omitzero"`  // how much later than Hint a faithful reader may come: an HTTP-date has whole seconds
+	Code   string        `json:"code,omitzero"`   // the tool's own error code, or the HTTP status; never redacted
 }
 
 // Failed reports whether the outcome is neither a success nor a valid "no".

@@ -50,23 +50,31 @@ func classOf(err error) Class {
 	return Unknown
 }
 
+// adviceOf is the error's own word. The standard library's network and context
+// errors have a Temporary too, beside Timeout, but deprecate it as not well
+// defined: a refused connection would call itself final.
 func adviceOf(err error) Advice {
-	retry, said := false, false
 	if r, ok := errors.AsType[interface {
 		error
 		Retryable() bool
 	}](err); ok {
-		retry, said = r.Retryable(), true
-	} else if t, ok := errors.AsType[interface {
+		return advice(r.Retryable())
+	}
+	t, ok := errors.AsType[interface {
 		error
 		Temporary() bool
-	}](err); ok {
-		retry, said = t.Temporary(), true
-	}
-	switch {
-	case !said:
+	}](err)
+	if !ok {
 		return AdviceNone
-	case retry:
+	}
+	if _, std := t.(interface{ Timeout() bool }); std {
+		return AdviceNone
+	}
+	return advice(t.Temporary())
+}
+
+func advice(retry bool) Advice {
+	if retry {
 		return AdviceRetry
 	}
 	return AdviceStop

@@ -62,13 +62,13 @@ func (r *Role) UnmarshalText(text []byte) error { return enumParse("role", roleN
 // kind; the zero value of a field means that it does not apply.
 type Event struct {
 	At        time.Duration   // since the trace's Start
-	Kind      Kind            //
+	Kind      Kind            // what happened; never zero
 	Role      Role            // of a call
 	Reason    Reason          // of an end or a publication: what the program said
 	Ambiguous bool            // the call could belong to several actions and is not judged
 	Call      int             // number of the physical call over the whole trace, from 1; pairs a call with its answer
 	Action    string          // the action's name; empty: the only, undeclared one
-	Tool      string          //
+	Tool      string          // of a call, and of what came of it
 	CallID    string          // the id that the model or the protocol gave the call
 	Key       string          // the idempotency key that the call carried
 	Args      json.RawMessage // canonical, without the key

@@ -3,33 +3,53 @@ package trace
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 )
 
 // Func is the ordinary shape of a tool.
 type Func[In, Out any] = func(context.Context, In) (Out, error)
 
+// errEnded stands for the answer of a function that gave none.
+var errEnded = errors.New("panicked, or ended its goroutine")
+
 // Record returns f as a tool whose calls r writes down. It changes neither
-// arguments nor answers. The arguments are copied when they arrive.
+// arguments nor answers. The arguments are copied when they arrive. A panic of
+// f is recorded as an answer of class [Unknown] and goes on.
 func Record[In, Out any](r *Recorder, tool string, f Func[In, Out]) Func[In, Out] {
-	return func(ctx context.Context, in In) (Out, error) {
+	return func(ctx context.Context, in In) (out Out, err error) {
 		p := r.Call(ctx, Call{Tool: tool, Args: Marshal(in)})
-		out, err := f(ctx, in)
+		returned := false
+		defer func() {
+			if !returned {
+				p.Answer(Outcome{Class: Unknown}, nil, errEnded)
+			}
+		}()
+		out, err = f(ctx, in)
+		returned = true
 		p.Answer(r.classify(err), resultOf(out, err), err)
 		return out, err
 	}
 }
 
 // Do runs f as one action and writes down its begin, its end and a cancel of
-// ctx in between. The context that f receives carries the action.
+// ctx in between. The context that f receives carries the action. A panic of f
+// is recorded and goes on. Of the reason Do says success only; a program that
+// knows more uses [Recorder.Begin] and [Op.End].
 func Do[Out any](ctx context.Context, r *Recorder, name string, f func(context.Context) (Out, error)) (Out, error) {
-	ctx, op := r.Begin(ctx, name)
-	stop := context.AfterFunc(ctx, func() {
-		if ctx.Err() == context.Canceled {
-			op.Cancel()
+	inner, op := r.Begin(ctx, name)
+	stop := op.follow(ctx)
+	returned := false
+	defer func() {
+		if !returned {
+			stop()
+			op.Trouble(KindPanic, errEnded.Error())
+			op.close()
 		}
-	})
-	out, err := f(ctx)
+	}()
+	out, err := f(inner)
+	returned = true
 	stop()
 	e := Ending{Result: resultOf(out, err), Err: err}
 	if err == nil {
@@ -37,6 +57,24 @@ func Do[Out any](ctx context.Context, r *Recorder, name string, f func(context.C
 	}
 	op.End(e)
 	return out, err
+}
+
+// follow has the cancel of ctx recorded at its instant, and in any case before
+// what comes of it: context tells of a cancel on a goroutine of its own, which
+// may come late.
+func (o *Op) follow(ctx context.Context) (stop func() bool) {
+	if ctx.Done() == nil {
+		return func() bool { return true }
+	}
+	o.r.mu.Lock()
+	o.watch = ctx
+	o.notice()
+	o.r.mu.Unlock()
+	return context.AfterFunc(ctx, func() {
+		o.r.mu.Lock()
+		defer o.r.mu.Unlock()
+		o.notice()
+	})
 }
 
 func (r *Recorder) classify(err error) Outcome {
@@ -54,17 +92,26 @@ func resultOf[Out any](out Out, err error) json.RawMessage {
 }
 
 // Marshal is a value as JSON; where encoding/json cannot write it, its %+v as
-// a JSON string, so that nothing that happened is left out of a trace.
-func Marshal(value any) json.RawMessage {
+// a JSON string, so that nothing that happened is left out of a trace. It
+// never panics: what observes must not change what happens.
+func Marshal(value any) (raw json.RawMessage) {
 	switch v := value.(type) {
 	case nil:
 		return nil
 	case json.RawMessage:
 		return append(json.RawMessage(nil), v...)
 	}
+	defer func() {
+		if recover() != nil {
+			raw = quoteJSON(fmt.Sprintf("(%T that panicked while it was written as JSON)", value))
+		}
+	}()
 	raw, err := json.Marshal(value)
-	if err != nil {
-		return quoteJSON(fmt.Sprintf("%+v", value))
+	switch {
+	case err == nil:
+		return raw
+	case strings.Contains(err.Error(), "encountered a cycle"):
+		return quoteJSON(fmt.Sprintf("(%T with a cycle)", value)) // %+v would never end
 	}
-	return raw
+	return quoteJSON(fmt.Sprintf("%+v", value))
 }

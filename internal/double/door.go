@@ -27,6 +27,7 @@ type Door struct {
 // NewDoor returns a door to t that closes in t's cleanup, after last has run.
 // Nil last is nothing to run.
 func NewDoor(t TB, last func()) *Door {
+	t.Helper() // the place of a report from the cleanup is that of the registration
 	d := &Door{t: t, passed: map[string]bool{}}
 	t.Cleanup(func() {
 		t.Helper()

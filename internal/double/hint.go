@@ -42,8 +42,17 @@ func (h Hint) Seen() time.Duration {
 	return h.Wait
 }
 
+// Slack is how much later than Seen a caller that heeds the hint may come: it
+// measures an HTTP-date, rounded up, from a Date that is rounded down.
+func (h Hint) Slack() time.Duration {
+	if h.Form == HintDate {
+		return time.Second
+	}
+	return 0
+}
+
 // Sent is the shortest wait that heeds the hint when it is sent at the instant
-// now, and how much longer a caller may read it: an HTTP-date falls on a whole
+// now, and how much later a caller may come: an HTTP-date falls on a whole
 // second, and so does the Date that it may be measured from.
 func (h Hint) Sent(now time.Time) (wait, slack time.Duration) {
 	if h.Form != HintDate {
@@ -62,8 +71,8 @@ func (h Hint) due(server time.Time) time.Time {
 	return due
 }
 
-// Write sets the fields of a response that is sent at the instant now.
-func (h Hint) Write(header http.Header, now time.Time) {
+// write sets the fields of a response that is sent at the instant now.
+func (h Hint) write(header http.Header, now time.Time) {
 	switch h.Form {
 	case HintSeconds:
 		header.Set("Retry-After", strconv.FormatInt(int64(h.Seen()/time.Second), 10))

@@ -3,10 +3,10 @@ package double
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -32,9 +32,9 @@ type Reply struct {
 
 // Outcome is what a caller sees of the reply.
 func (r Reply) Outcome() trace.Outcome {
-	o := trace.Outcome{Class: r.Class, Hint: r.Hint.Seen()}
+	o := trace.Outcome{Class: r.Class, Hint: r.Hint.Seen(), Slack: r.Hint.Slack()}
 	if r.Connects() {
-		o.Code = fmt.Sprint(r.status())
+		o.Code = strconv.Itoa(r.StatusCode())
 	}
 	return o
 }
@@ -58,21 +58,23 @@ func (r Reply) Respond(req *http.Request, now time.Time) (*http.Response, error)
 	}
 	h := make(http.Header, 4)
 	h.Set("Content-Type", "application/json")
-	r.Hint.Write(h, now)
+	r.Hint.write(h, now)
 	for name, values := range r.Header {
-		h[name] = values
 		if len(values) == 0 || values[0] == "" {
 			delete(h, name)
+			continue
 		}
+		h[name] = append([]string(nil), values...)
 	}
 	cut := -1
 	if r.Cut {
 		cut = r.CutAt
 	}
-	return response(req, r.status(), h, r.body(), cut), nil
+	return response(req, r.StatusCode(), h, r.Content(), cut), nil
 }
 
-func (r Reply) status() int {
+// StatusCode is the status of the response, where there is one.
+func (r Reply) StatusCode() int {
 	if r.Status != 0 {
 		return r.Status
 	}
@@ -85,14 +87,16 @@ func (r Reply) status() int {
 	return StatusUnknown
 }
 
-func (r Reply) body() []byte {
+// Content is the whole body of the response, where there is one. It must not
+// be changed.
+func (r Reply) Content() []byte {
 	if r.Body != nil {
 		return r.Body
 	}
 	if r.Class == trace.Malformed {
 		return invalidJSON
 	}
-	if r.status() < 300 && r.Class == trace.OK {
+	if r.StatusCode() < 300 && r.Class == trace.OK {
 		return emptyJSON
 	}
 	return usual[r.Class].body
@@ -105,11 +109,7 @@ var (
 
 // usual is how each class reads in HTTP: RFC 9110 section 15 and, for the
 // codes in the bodies, what the large model providers send.
-var usual = [...]struct {
-	status int
-	code   string
-	body   []byte
-}{
+var usual = [...]rendering{
 	trace.OK:              {status: http.StatusOK},
 	trace.Transient:       said(http.StatusServiceUnavailable, "service_unavailable"),
 	trace.Throttled:       said(http.StatusTooManyRequests, "rate_limit_exceeded"),
@@ -126,16 +126,14 @@ var usual = [...]struct {
 	trace.Unknown:         said(StatusUnknown, "unknown"),
 }
 
-func said(status int, code string) struct {
+// A rendering is the status and the body of a class.
+type rendering struct {
 	status int
-	code   string
 	body   []byte
-} {
-	return struct {
-		status int
-		code   string
-		body   []byte
-	}{status, code, ErrorBody(code, strings.ReplaceAll(code, "_", " "))}
+}
+
+func said(status int, code string) rendering {
+	return rendering{status, ErrorBody(code, strings.ReplaceAll(code, "_", " "))}
 }
 
 // ErrorBody is the body of an error: {"error":{"code":…,"message":…}}.

@@ -53,15 +53,6 @@ func Deliver(ctx context.Context, resp *http.Response, end func(interrupted trac
 	b.ctx, b.end = ctx, end
 }
 
-// Body returns the bytes of a response's body that have not been read; nil
-// where the response was not made here. They must not be changed.
-func Body(resp *http.Response) []byte {
-	if b, ok := resp.Body.(*responseBody); ok {
-		return b.rest
-	}
-	return nil
-}
-
 // A responseBody is a body in memory. A Close may come while a Read is under
 // way in another goroutine.
 type responseBody struct {
@@ -109,8 +100,8 @@ func (b *responseBody) over(interrupted trace.Class) {
 }
 
 // Serve lets h answer the captured request, in the caller's goroutine, and
-// returns its response.
-func Serve(h http.Handler, req *http.Request, r *Request) *http.Response {
+// returns what it wrote.
+func Serve(h http.Handler, req *http.Request, r *Request) Reply {
 	in := req.Clone(req.Context())
 	in.Body = io.NopCloser(bytes.NewReader(r.Body))
 	in.ContentLength, in.GetBody = int64(len(r.Body)), nil
@@ -119,17 +110,20 @@ func Serve(h http.Handler, req *http.Request, r *Request) *http.Response {
 	if in.Host == "" {
 		in.Host = req.URL.Host
 	}
-	w := &writer{header: http.Header{}}
+	w := &writer{header: http.Header{}, body: []byte{}}
 	h.ServeHTTP(w, in)
 	w.WriteHeader(http.StatusOK)
-	return response(req, w.status, w.sent, w.body.Bytes(), -1)
+	if w.sent.Get("Content-Type") == "" {
+		w.sent["Content-Type"] = nil // none was written, so none is sent
+	}
+	return Reply{Class: trace.ClassifyStatus(w.status), Status: w.status, Header: w.sent, Body: w.body}
 }
 
 // A writer keeps what a handler writes.
 type writer struct {
 	header, sent http.Header
 	status       int // 0: not written yet
-	body         bytes.Buffer
+	body         []byte
 }
 
 func (w *writer) Header() http.Header { return w.header }
@@ -145,5 +139,6 @@ func (w *writer) Write(p []byte) (int, error) {
 	if w.sent.Get("Content-Type") == "" {
 		w.sent.Set("Content-Type", http.DetectContentType(p))
 	}
-	return w.body.Write(p)
+	w.body = append(w.body, p...)
+	return len(p), nil
 }

@@ -2,6 +2,7 @@ package double
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -32,7 +33,9 @@ func (t Timing) Play(ctx context.Context, c clock.Clock, p trace.Pending) trace.
 	case t.Hang:
 		return t.hang(ctx, p)
 	case t.Latency <= 0:
-		t.note(ctx, p)
+		if t.Deaf {
+			t.note(ctx, p)
+		}
 		return 0
 	}
 	due, stop := timer(c, t.Latency)
@@ -69,10 +72,10 @@ func (t Timing) note(ctx context.Context, p trace.Pending) {
 // Ended is how the end of ctx reads as the outcome of a call in flight:
 // [trace.Timeout], [trace.Cancelled], or 0 while ctx has not ended.
 func Ended(ctx context.Context) trace.Class {
-	switch ctx.Err() {
-	case nil:
+	switch err := ctx.Err(); {
+	case err == nil:
 		return 0
-	case context.DeadlineExceeded:
+	case errors.Is(err, context.DeadlineExceeded):
 		return trace.Timeout
 	}
 	return trace.Cancelled

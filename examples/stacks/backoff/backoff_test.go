@@ -64,15 +64,15 @@ var policy = invariants.Policy{
 	Repeatable: true,                // the library does not ask what a failure leaves behind
 }
 
-func adapter(p invariants.Policy, retry func(context.Context, func(context.Context) (Forecast, error)) (Forecast, error)) faultsim.Adapter {
-	return faultsim.Adapter{
-		Name:    "forecast",
-		Policy:  p,
-		Subject: faultsim.Retrier(retry, Forecast{Celsius: 19}, failures), // the one line that plugs it in
-		Reason:  reason,
-		Accept:  map[string]string{"no-call-on-dead-context": `documented: "It ensures the operation is executed at least once", so Retry calls it with a context that is over`},
-		Trials:  10_000,
-	}
+// A retrier runs an operation: the shape of every retry library.
+type retrier = func(context.Context, func(context.Context) (Forecast, error)) (Forecast, error)
+
+func adapter(p invariants.Policy, retry retrier) faultsim.Adapter {
+	a := faultsim.Retrier("forecast", p, failures, retry) // the line that plugs it in
+	a.Reason = reason
+	a.Accept = map[string]string{"no-call-on-dead-context": `documented: "It ensures the operation is executed at least once", so Retry calls it with a context that is over`}
+	a.Trials = 10_000
+	return a
 }
 
 // reason reads Retry's error as its callers do. The last operation's error

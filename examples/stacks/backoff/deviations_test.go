@@ -41,9 +41,9 @@ func TestPermanentErrorOfTheLastTryStaysWrapped(t *testing.T) {
 // backoff. A server that answers "Retry-After: 0" can so be hammered.
 func TestRetryAfterZeroIsRetriedAtOnce(t *testing.T) {
 	a := adapter(exactPolicy, exact)
-	a.Subject = faultsim.Retrier(exact, Forecast{Celsius: 19}, faultsim.Errors{
+	a.Subject = faultsim.Retrier("forecast", a.Policy, faultsim.Errors{
 		trace.Throttled: faultsim.Hinted(func(hint time.Duration) error { return backoff.RetryAfter(int(hint.Seconds())) }),
-	})
+	}, exact).Subject
 	tr := pin.Broken(t, a, faultsim.One(faultsim.Fail(trace.Throttled), faultsim.Fail(trace.Throttled)),
 		"waits-in-window", "came 0s after the answer, the earliest is 499.999999ms")
 	assert.Equal(t, []time.Duration{0, 0}, pin.Waits(&tr.Actions()[0]))
@@ -64,7 +64,7 @@ func TestRetryAfterResetsTheBackoff(t *testing.T) {
 	assert.Equal(t, []time.Duration{500 * ms, 750 * ms, 7000 * ms, 500 * ms, 750 * ms}, pin.Waits(&tr.Actions()[0]))
 
 	p.Hint.Resets = false
-	pin.Broken(t, adapter(p, six), s, "waits-in-window", "attempt 5 of operation came 500ms after the answer")
+	pin.Broken(t, adapter(p, six), s, "waits-in-window", "attempt 5 of op came 500ms after the answer")
 }
 
 // Whoever asks for three tries gets fifteen minutes with them, unless he says
@@ -112,7 +112,7 @@ func TestMaxIntervalDoesNotCapTheFirstInterval(t *testing.T) {
 	p := exactPolicy
 
 	p.Backoff = invariants.Backoff{Delays: []time.Duration{time.Second}} // as documented
-	pin.Broken(t, adapter(p, retry), s, "waits-in-window", "attempt 2 of operation came 2s after the answer, the latest is 1s")
+	pin.Broken(t, adapter(p, retry), s, "waits-in-window", "attempt 2 of op came 2s after the answer, the latest is 1s")
 
 	p.Backoff = invariants.Backoff{Delays: []time.Duration{2 * time.Second, time.Second}} // as it is
 	faultsim.Run(t, adapter(p, retry), s)
@@ -125,9 +125,9 @@ func TestSharedBackOffMixesTheWaitsOfItsCalls(t *testing.T) {
 	a := adapter(exactPolicy, nil)
 	a.Subject = func(s *faultsim.Stage) faultsim.Action {
 		shared := &locked{b: plain()}
-		return faultsim.Retrier(func(ctx context.Context, op func(context.Context) (Forecast, error)) (Forecast, error) {
+		return adapter(exactPolicy, func(ctx context.Context, op func(context.Context) (Forecast, error)) (Forecast, error) {
 			return backoff.Retry(ctx, func() (Forecast, error) { return op(ctx) }, backoff.WithBackOff(shared), backoff.WithMaxTries(3))
-		}, Forecast{Celsius: 19}, failures)(s)
+		}).Subject(s)
 	}
 	busy := map[string][]faultsim.Fault{faultsim.Main: {faultsim.Fail(trace.Transient), faultsim.Fail(trace.Transient)}}
 	s := faultsim.Schedule{Actions: []faultsim.Plan{{Faults: busy}, {Faults: busy}}, AtOnce: true}

@@ -35,10 +35,11 @@ const completion = `{
   "service_tier": "default"
 }`
 
-// chat is the completions endpoint. Its hints come in all three forms.
+// chat is the completions endpoint. It asks for waits in all three forms.
 var chat = faultsim.Route{
 	Tool: "chat", Method: http.MethodPost, Path: "/v1/chat/completions",
 	Answer: answer("application/json", http.StatusOK, completion),
+	Hints:  []faultsim.HintForm{faultsim.HintSeconds, faultsim.HintDate, faultsim.HintMillis},
 }
 
 func answer(kind string, status int, body string) http.Handler {

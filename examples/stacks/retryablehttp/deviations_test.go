@@ -77,7 +77,7 @@ func TestRetryAfterReplacesTheBackoff(t *testing.T) {
 // The milliseconds that model providers send are not read.
 func TestRetryAfterMillisecondsAreNotRead(t *testing.T) {
 	r := service
-	r.Hints = nil
+	r.Hints = []faultsim.HintForm{faultsim.HintMillis}
 	pin.Broken(t, on(r, newClient), faultsim.One(faultsim.Fault{Class: trace.Throttled, Hint: 7 * time.Second, Form: faultsim.HintMillis}),
 		"hint-honoured", "weather asked for a wait of 7s and was called again after 1s")
 }

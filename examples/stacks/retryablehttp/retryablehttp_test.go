@@ -27,14 +27,14 @@ type Forecast struct {
 	Celsius int `json:"celsius"`
 }
 
-// service is the weather service. It asks for waits in the two forms of RFC 9110.
+// service is the weather service. Its Retry-After comes in the two forms of RFC
+// 9110, as that of any Route.
 var service = faultsim.Route{
 	Tool: "weather",
 	Answer: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `{"celsius":19}`)
 	}),
-	Hints: []faultsim.HintForm{faultsim.HintSeconds, faultsim.HintDate},
 }
 
 // policy is what a client with RetryMax 2 does.

@@ -33,16 +33,3 @@ func TestRecordedFunctionShowsAttemptsOfItsAction(t *testing.T) {
 	require.Len(t, actions[0].Series[0].Attempts, 3)
 	require.Equal(t, 3, actions[0].Attempts[2].N)
 }
-
-func BenchmarkEventInRecycledStorage(b *testing.B) {
-	r := &trace.Recorder{Clear: true}
-	ctx, _ := r.Begin(b.Context(), "a")
-	for b.Loop() {
-		for range 64 {
-			r.Call(ctx, trace.Call{Tool: "weather"})
-		}
-		tr := r.Seal()
-		r = &trace.Recorder{Clear: true}
-		r.Recycle(tr)
-	}
-}

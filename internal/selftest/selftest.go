@@ -1,0 +1,42 @@
+// Package selftest runs a test of the running test binary again in a process
+// of its own, so that tests can look at failing tests from the outside.
+package selftest
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// variable tells a process that it is such a run.
+const variable = "REHEARSE_SELFTEST"
+
+// Active reports whether this process is such a run: a test that is meant to
+// fail does so only then.
+func Active() bool { return os.Getenv(variable) != "" }
+
+// Run runs the named test again, in the folder dir, with further arguments for
+// the test binary. It returns what it printed, without what differs from run
+// to run, and whether it passed.
+func Run(t *testing.T, dir, test string, args ...string) (output string, passed bool) {
+	t.Helper()
+	parts := strings.Split(test, "/")
+	for i := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(parts[i]) + "$"
+	}
+	cmd := exec.Command(os.Args[0], append([]string{"-test.run", strings.Join(parts, "/"), "-test.count=1"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), variable+"=1")
+	out, err := cmd.CombinedOutput()
+	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+		t.Fatalf("running %s again: %v", test, err)
+	}
+	return stable(string(out)), err == nil
+}
+
+var unstable = regexp.MustCompile(`\(\d+\.\d+s\)|\t\d+\.\d+s`)
+
+// stable takes the times of the test run out.
+func stable(out string) string { return unstable.ReplaceAllString(out, "(0.00s)") }

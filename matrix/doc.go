@@ -1,0 +1,52 @@
+// Package matrix runs the regression matrix of a tool adapter: one row for
+// each thing that a tool can do to its caller, each on a fresh subject in
+// virtual time.
+//
+//	func TestMatrix(t *testing.T) {
+//		matrix.Run(t, faultsim.Adapter{
+//			Name:   "forecast",
+//			Policy: policy, // what the code promises
+//			Subject: func(s *faultsim.Stage) faultsim.Action {
+//				agent := weather.New(faultsim.Tool(s, "weather", answer, failures))
+//				return func(ctx context.Context) (any, error) { return agent.Forecast(ctx, "Pune") }
+//			},
+//		})
+//	}
+//
+// # What a row expects
+//
+// Nobody writes down how many calls a row should make. A row is only a
+// schedule of faults; the calls and the terminal that are wanted come from
+// playing the policy's automaton over it ([faultsim.Expect]). A policy of five
+// attempts is held to five, and one that stops after an ambiguous timeout to
+// one. Where jitter leaves a choice, the wanted calls are a range.
+//
+// A row fails where calls or terminal differ, and where any invariant that the
+// policy implies is broken: the rows of a matrix see waits, keys, arguments,
+// effects and leaks as well as counts. The failure leads with the rule that
+// broke, and shows the timeline and the schedule, which can be handed to
+// [faultsim.Run].
+//
+// # Which rows apply
+//
+// An adapter can do what its doubles can show. A row that needs a class which
+// the tool's [faultsim.Errors] do not list is skipped, and the grid says why.
+// So is a row that the policy makes pointless, such as a cancel during a wait
+// where there is no wait.
+//
+// # Rows of one's own
+//
+// A [Row] is plain data. The errors that only this tool has, and the sequences
+// that hurt it before, belong behind the default ones:
+//
+//	matrix.Run(t, adapter, matrix.Row{
+//		Name:     "quota-after-throttle",
+//		Proves:   "A used-up quota is final though it comes with the status of throttling.",
+//		Schedule: matrix.Fixed(faultsim.One(faultsim.Fail(trace.Throttled), faultsim.Fail(trace.QuotaExhausted))),
+//	})
+//
+// # What is not covered
+//
+// A matrix is a list of exact examples. What they do not list is explored by
+// [faultsim.Check], with the same adapter.
+package matrix

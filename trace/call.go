@@ -1,0 +1,223 @@
+package trace
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// A Call is one physical execution asked of a tool, as it arrives.
+type Call struct {
+	Tool string          // its name in the trace
+	Role Role            // zero: an attempt
+	ID   string          // the id that the model or the protocol gave it; empty: none
+	Args json.RawMessage // any JSON; kept in canonical form and never aliased
+	Key  string          // the idempotency key, where it is not in Args
+}
+
+// A Pending call has begun and has not been answered.
+type Pending struct {
+	r      *Recorder
+	op     *Op // nil: ambiguous
+	number int
+	n      int
+	tool   string
+	key    string
+	hidden string // the key as the trace shows it
+}
+
+// Call records that a tool is reached and decides which action the attempt
+// belongs to: the one that the context carries; else the one that used the
+// same key; else the only open one; else the one that sent equal arguments to
+// the tool. Where there has been one action only, the call is of that one,
+// and where none was declared, of one without a name. A call that could belong
+// to several is marked as ambiguous and judged by no invariant.
+func (r *Recorder) Call(ctx context.Context, c Call) Pending {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	args, key := r.args(&c)
+	r.calls++
+	p := Pending{r: r, number: r.calls, tool: c.Tool}
+	if key != "" {
+		p.key, p.hidden = key, r.hideKey(key)
+	}
+	if p.op = r.owner(ctx, c.Tool, key, args); p.op != nil {
+		p.op.notice()
+		p.n = p.op.count(&c, key, args)
+	}
+	at := r.now()
+	e := r.next()
+	e.At, e.Kind, e.Role, e.Call = at, KindCall, c.Role, p.number
+	p.place(e)
+	e.Key, e.Args, e.Deadline = p.hidden, args, r.deadline(ctx)
+	if c.ID != "" {
+		e.CallID = r.hideText(KeepCallID, c.ID)
+	}
+	return p
+}
+
+// args returns the canonical, redacted arguments and the key.
+func (r *Recorder) args(c *Call) (json.RawMessage, string) {
+	if len(c.Args) == 0 {
+		return nil, c.Key
+	}
+	if r.raw == nil || string(r.raw) != string(c.Args) {
+		r.raw = append(r.raw[:0], c.Args...)
+		canon, key := takeKey(Canonical(c.Args), r.Key)
+		r.canon, r.key = r.hide(canon), key
+	}
+	if c.Key != "" {
+		return r.canon, c.Key
+	}
+	return r.canon, r.key
+}
+
+// owner applies the rule of attribution. Nil: ambiguous.
+func (r *Recorder) owner(ctx context.Context, tool, key string, args json.RawMessage) *Op {
+	if o, ok := ctx.Value(opKey{}).(*Op); ok && o.r == r {
+		return o
+	}
+	switch len(r.ops) {
+	case 0: // nobody declared an action: there is one, without a name
+		o := &Op{r: r, number: 1, open: true}
+		r.ops = append(r.ops, o)
+		return o
+	case 1:
+		return r.ops[0]
+	}
+	return r.guess(tool, key, args)
+}
+
+// guess picks among several actions, from the strongest evidence to the weakest.
+func (r *Recorder) guess(tool, key string, args json.RawMessage) *Op {
+	if key != "" {
+		sameKey := func(l *opLane) bool { return l.key == key }
+		if o := r.only(func(o *Op) bool { return o.sent(tool, sameKey) }); o != nil {
+			return o
+		}
+	}
+	if o := r.only(func(o *Op) bool { return o.open }); o != nil {
+		return o
+	}
+	same := func(l *opLane) bool { return SameArgs(l.args, args) }
+	if o := r.only(func(o *Op) bool { return o.open && o.sent(tool, same) }); o != nil {
+		return o
+	}
+	return r.only(func(o *Op) bool { return o.sent(tool, same) })
+}
+
+// only returns the one action that matches; nil where none or several do.
+func (r *Recorder) only(match func(*Op) bool) *Op {
+	var found *Op
+	for _, o := range r.ops {
+		if match(o) {
+			if found != nil {
+				return nil
+			}
+			found = o
+		}
+	}
+	return found
+}
+
+// sent reports whether the action has called the tool in a way that matches.
+func (o *Op) sent(tool string, match func(*opLane) bool) bool {
+	for i := range o.lanes {
+		if o.lanes[i].tool == tool && match(&o.lanes[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// count returns the number of this call among the action's calls of the tool
+// in the same role.
+func (o *Op) count(c *Call, key string, args json.RawMessage) int {
+	for i := range o.lanes {
+		if l := &o.lanes[i]; l.tool == c.Tool && l.role == c.Role {
+			l.n, l.args, l.key = l.n+1, args, key
+			return l.n
+		}
+	}
+	o.lanes = append(o.lanes, opLane{c.Tool, c.Role, 1, args, key})
+	return 1
+}
+
+// Action is the number of the call's action, from 1; 0 where it is ambiguous.
+func (p Pending) Action() int {
+	if p.op == nil {
+		return 0
+	}
+	return p.op.number
+}
+
+// Attempt is the number of the call among its action's calls of this tool,
+// from 1; 0 where the action is ambiguous.
+func (p Pending) Attempt() int { return p.n }
+
+// Number is the number of the call over the whole trace, from 1.
+func (p Pending) Number() int { return p.number }
+
+// Key is the idempotency key that the call carried, in clear; empty: none.
+func (p Pending) Key() string { return p.key }
+
+// Interrupt records that the call's context ended while the tool was at work.
+// It is needed only where the tool does not answer at once when that happens.
+func (p Pending) Interrupt(o Outcome) { p.record(KindInterrupt, o, nil, "") }
+
+// Effect records that the tool did what it was asked.
+func (p Pending) Effect() { p.record(KindEffect, Outcome{}, nil, "") }
+
+// Answer records the tool's answer: its result, or its error.
+func (p Pending) Answer(o Outcome, result json.RawMessage, err error) {
+	p.record(KindAnswer, o, result, textOf(err))
+}
+
+func (p Pending) record(kind Kind, o Outcome, result json.RawMessage, text string) {
+	r := p.r
+	if len(result) > 0 {
+		result = Canonical(result)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p.op != nil {
+		p.op.notice()
+	}
+	at := r.now()
+	e := r.next()
+	e.At, e.Kind, e.Call, e.Outcome = at, kind, p.number, o
+	p.place(e)
+	if kind == KindEffect {
+		e.Key = p.hidden
+	}
+	if len(result) > 0 {
+		e.Result = r.hide(result)
+	}
+	if text != "" {
+		e.Error = r.hideText(KeepError, text)
+	}
+}
+
+// place says where the event belongs.
+func (p *Pending) place(e *Event) {
+	e.Tool, e.Ambiguous = p.tool, p.op == nil
+	if p.op != nil {
+		e.Action = p.op.name
+	}
+}
+
+// Wait records that the program asks its sleeper for a wait of d.
+func (r *Recorder) Wait(ctx context.Context, d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := r.owner(ctx, "", "", nil)
+	if o != nil {
+		o.notice()
+	}
+	at := r.now()
+	e := r.next()
+	e.At, e.Kind, e.Wait, e.Ambiguous = at, KindWait, d, o == nil
+	if o != nil {
+		e.Action = o.name
+	}
+}

@@ -1,0 +1,156 @@
+package trace
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+)
+
+// An Op is an action that is being recorded: the handle that Begin returns.
+type Op struct {
+	r         *Recorder
+	number    int
+	name      string
+	open      bool
+	cancelled bool            // a cancel has been recorded
+	watch     context.Context // the caller's context, while Do runs; nil: cancels are told by Cancel
+	lanes     []opLane
+}
+
+// An opLane counts an action's attempts at one tool.
+type opLane struct {
+	tool string
+	role Role
+	n    int
+	args json.RawMessage
+	key  string
+}
+
+type opKey struct{}
+
+// Begin records that an action begins and returns a context that carries it.
+// Actions of the same name get a number behind it: "pay", "pay#2".
+func (r *Recorder) Begin(ctx context.Context, name string) (context.Context, *Op) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := r.now()
+	o := &Op{r: r, number: len(r.ops) + 1, name: r.unused(name), open: true}
+	r.ops = append(r.ops, o)
+	e := r.next()
+	e.At, e.Kind, e.Action, e.Deadline = at, KindBegin, o.name, r.deadline(ctx)
+	return context.WithValue(ctx, opKey{}, o), o
+}
+
+// unused returns the name, with a number behind it where it is taken.
+func (r *Recorder) unused(name string) string {
+	if len(r.ops) == 0 {
+		return name
+	}
+	if r.names == nil {
+		r.names = map[string]int{r.ops[0].name: 1}
+	}
+	free, n := name, r.names[name]
+	for n > 0 && r.names[free] > 0 {
+		n++
+		free = name + "#" + strconv.Itoa(n)
+	}
+	r.names[name] = max(n, 1)
+	r.names[free] = max(r.names[free], 1)
+	return free
+}
+
+// Number is the action's place in the order of beginning, from 1.
+func (o *Op) Number() int { return o.number }
+
+// Name is the action's name in the trace.
+func (o *Op) Name() string { return o.name }
+
+// An Ending is what an action returned to its caller.
+type Ending struct {
+	Reason Reason          // what the program said; zero: nothing beyond Err
+	Result json.RawMessage // canonical or not; nil: none
+	Want   json.RawMessage // the result that the evidence calls for; nil: not known
+	Err    error           // nil: the action claims success
+	Cause  int             // the call whose error Err keeps; -1: of none; 0: not looked at
+	Count  int             // the attempts that Err tells of; 0: it does not say
+}
+
+// End records that the action returned.
+func (o *Op) End(end Ending) {
+	text := textOf(end.Err)
+	result, want := Canonical(end.Result), Canonical(end.Want)
+	o.r.mu.Lock()
+	defer o.r.mu.Unlock()
+	o.notice()
+	o.open, o.watch = false, nil
+	at := o.r.now()
+	e := o.r.next()
+	e.At, e.Kind, e.Action, e.Reason = at, KindEnd, o.name, end.Reason
+	e.Result, e.Want = o.r.hide(result), o.r.hide(want)
+	e.Error, e.Cause, e.Count = o.r.hideText(KeepError, text), end.Cause, end.Count
+}
+
+// close ends an action that does not return.
+func (o *Op) close() {
+	o.r.mu.Lock()
+	defer o.r.mu.Unlock()
+	o.open, o.watch = false, nil
+}
+
+// Cancel records that the caller cancels the action. Call it before the
+// cancel itself, so that the order of events is the order of causes. [Do] does
+// it on its own.
+func (o *Op) Cancel() {
+	o.r.mu.Lock()
+	defer o.r.mu.Unlock()
+	o.cancel()
+}
+
+func (o *Op) cancel() {
+	at := o.r.now()
+	e := o.r.next()
+	e.At, e.Kind, e.Action = at, KindCancel, o.name
+	o.cancelled = true
+}
+
+// notice records the cancel of a watched context before whatever came of it.
+func (o *Op) notice() {
+	if o.watch != nil && !o.cancelled && o.watch.Err() == context.Canceled {
+		o.cancel()
+	}
+}
+
+// Publish records a terminal that the program published for the action, such
+// as a row in its store or a message to its user.
+func (o *Op) Publish(reason Reason) { o.note(KindPublish, reason, "") }
+
+// Publish records a terminal that the program published for the action that
+// ctx carries, or else for the only open one.
+func (r *Recorder) Publish(ctx context.Context, reason Reason) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if o := r.owner(ctx, "", "", nil); o != nil {
+		o.put(KindPublish, reason, "")
+		return
+	}
+	at := r.now()
+	e := r.next()
+	e.At, e.Kind, e.Reason, e.Ambiguous = at, KindPublish, reason, true
+}
+
+// Trouble records a hang, leak, panic or spin of the action.
+func (o *Op) Trouble(kind Kind, text string) { o.note(kind, 0, text) }
+
+func (o *Op) note(kind Kind, reason Reason, text string) {
+	o.r.mu.Lock()
+	defer o.r.mu.Unlock()
+	o.put(kind, reason, text)
+}
+
+func (o *Op) put(kind Kind, reason Reason, text string) {
+	o.notice()
+	at := o.r.now()
+	e := o.r.next()
+	e.At, e.Kind, e.Action, e.Reason = at, kind, o.name, reason
+	e.Error = o.r.hideText(KeepError, text)
+}
