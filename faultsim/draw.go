@@ -140,14 +140,14 @@ func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
 	return f
 }
 
-// latency draws a time to answer. The odd nanoseconds keep it apart from
-// every other instant of a trial, so that no two events share one by chance.
+// latency draws a time to answer, in tens of nanoseconds that keep it apart from
+// the timers of the code under test; see odd for what the caller does.
 func (d *drawer) latency(t *rapid.T) time.Duration {
 	if a := d.p.Attempt; a > 0 && oneIn(t, 2) {
 		// Just inside the attempt's time, just outside, or far outside.
-		return a + [...]time.Duration{-1, 1, a, -a / 2}[below(t, 4)]
+		return a + [...]time.Duration{-10, 10, a, -a / 2}[below(t, 4)]
 	}
-	return time.Duration(1+below(t, 256))*time.Millisecond + 7
+	return time.Duration(1+below(t, 256))*time.Millisecond + 70
 }
 
 // hint draws a wait that the tool asks for: under, around and over the own
@@ -171,18 +171,20 @@ func (d *drawer) hint(t *rapid.T, n int) time.Duration {
 }
 
 // cancel draws when the caller cancels, from the attempt's arrival: in flight,
-// a nanosecond before or after the answer, or during the wait that follows.
+// just before or after the answer, or during the wait that follows.
 func (d *drawer) cancel(t *rapid.T, f *Fault, n int) time.Duration {
 	_, hi := d.p.Backoff.Window(n, 0)
 	answer := d.seen(f)
-	wait := min(max(hi, f.Hint), time.Hour)
-	return odd(max(1, answer+[...]time.Duration{1, -1, wait/2 + 3, -answer / 2, wait/4 + 3, wait - 1, wait + 1, 1}[below(t, 8)]))
+	wait := min(max(hi, f.Hint), time.Hour).Truncate(40)
+	return odd(max(1, answer+[...]time.Duration{3, -3, wait/2 + 3, -answer / 2, wait/4 + 3, wait - 3, wait + 3, 3}[below(t, 8)]))
 }
 
-// odd keeps an instant off the whole milliseconds, where an HTTP-date and a
-// wait in whole seconds fall: events at one instant come in random order.
+// odd keeps what the caller does off the tens of nanoseconds, on which the
+// answers fall: events at one instant come in random order. Offsets of 3 ns
+// stay off them, whatever came before and whichever action of three it is,
+// also where an HTTP-date brings the time back to a whole second.
 func odd(at time.Duration) time.Duration {
-	if at%time.Millisecond == 0 {
+	if at%10 == 0 {
 		at += 5
 	}
 	return at
@@ -213,14 +215,14 @@ func (d *drawer) deadline(t *rapid.T, p *Plan) time.Duration {
 			}
 		}
 	}
-	return odd(max(1, at+[...]time.Duration{1, -1, 11, time.Millisecond + 11}[below(t, 4)]))
+	return odd(max(1, at.Truncate(10)+[...]time.Duration{3, -3, 13, time.Millisecond + 13}[below(t, 4)]))
 }
 
 // moment draws an instant within the time that the action can take.
 func (d *drawer) moment(t *rapid.T) time.Duration {
 	_, hi := d.p.Backoff.Window(1, 0)
 	whole := max(8*hi, 2*d.p.Attempt, 100*time.Millisecond)
-	return whole/1024*time.Duration(below(t, 1024)) + 13
+	return (whole / 1024 * time.Duration(below(t, 1024))).Truncate(10) + 13
 }
 
 // below draws an even number from 0 to n-1. Rapid's own ranges favour small
