@@ -25,7 +25,19 @@ const defaultTrials = 1000
 // settings are what one property runs with.
 type settings struct {
 	trials int
+	asked  bool // the number of trials was asked for by flag or variable
 	seed   uint64
+}
+
+// propose takes the adapter's own number of trials where none was asked for.
+func (s *settings) propose(trials int) {
+	if trials == 0 || s.asked {
+		return
+	}
+	s.trials = trials
+	if testing.Short() {
+		s.trials = max(1, trials/5)
+	}
 }
 
 // settle reads flags and variables; a flag goes before its variable.
@@ -46,7 +58,7 @@ func readSettings(t *testing.T) (settings, error) {
 		return s, fmt.Errorf("-rehearse.trials=%d: the number of trials cannot be negative", *flagTrials)
 	}
 	if trials > 0 {
-		s.trials = int(trials)
+		s.trials, s.asked = int(trials), true
 	}
 	explore := *flagExplore || os.Getenv("REHEARSE_EXPLORE") != ""
 	switch {

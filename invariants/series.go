@@ -304,6 +304,10 @@ func (d *Decision) cancel(at, cancel time.Duration) {
 	if d.Do == Stop {
 		// It may still be waiting for its limit when the cancel comes.
 		if end <= d.EndHi {
+			if end < d.EndHi { // the wait for the limit does not come to its end
+				d.also |= reasonSet(d.Reason)
+				d.Reason = trace.ReasonCancelled
+			}
 			d.EndLo, d.EndHi = min(d.EndLo, end), end
 			d.also |= reasonSet(trace.ReasonCancelled)
 		}
