@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -83,22 +84,12 @@ func (sc *scene) between(a *trace.Action, from, to time.Duration) []sideCall {
 		return nil
 	}
 	calls := sc.side[a.Name]
-	lo, _ := slices.BinarySearchFunc(calls, from, func(c sideCall, t time.Duration) int { return compare(c.from, t) })
+	lo, _ := slices.BinarySearchFunc(calls, from, func(c sideCall, t time.Duration) int { return cmp.Compare(c.from, t) })
 	hi := lo
 	for hi < len(calls) && calls[hi].from <= to {
 		hi++
 	}
 	return calls[lo:hi]
-}
-
-func compare(a, b time.Duration) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // reconciled reports whether the action asked what became of an attempt and

@@ -1,6 +1,7 @@
 package invariants_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -253,4 +254,15 @@ func TestEachInvariantFindsItsFaultAndNothingElse(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestOneOfManyKeysUsedTwiceIsFound(t *testing.T) {
+	s := tracetest.New()
+	for i := range 100 {
+		s.Begin(fmt.Sprint(i)).Key(fmt.Sprint("k", i)).Call("pay", pune).Answer(ok).End()
+	}
+	require.Empty(t, Find(s.Trace(), OneKey(true)))
+	found := Find(s.Begin("again").Key("k50").Call("pay", pune).Trace(), OneKey(true))
+	require.Len(t, found, 1)
+	require.Equal(t, "again", found[0].Action)
 }
