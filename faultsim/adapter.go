@@ -52,11 +52,19 @@ type Adapter struct {
 
 	// Invariants are further rules of the user's own.
 	Invariants []invariants.Invariant
+
+	// Trials is how many trials [Check] runs, a fifth of it with -short. 0: 1000.
+	// The flag -rehearse.trials and the variable REHEARSE_TRIALS go before it.
+	Trials int
 }
 
 // invariants returns all rules that the adapter is held to.
 func (a *Adapter) invariants() []invariants.Invariant {
-	return append(append([]invariants.Invariant(nil), a.Invariants...), a.Policy.Invariants()...)
+	implied := contractOf(&a.Policy).invariants
+	if len(a.Invariants) == 0 {
+		return implied
+	}
+	return append(slices.Clone(a.Invariants), implied...)
 }
 
 // validate reports what makes the adapter unusable.
@@ -68,24 +76,23 @@ func (a *Adapter) validate() error {
 	if a.Subject == nil {
 		errs = append(errs, fmt.Errorf("adapter %q: Subject is nil: give a function that builds the code under test", a.Name))
 	}
+	if a.Trials < 0 {
+		errs = append(errs, fmt.Errorf("adapter %q: Trials is %d: say 0 for the usual number", a.Name, a.Trials))
+	}
 	for i, inv := range a.Invariants {
 		if inv.Name == "" || inv.Check == nil {
 			errs = append(errs, fmt.Errorf("adapter %q: Invariants[%d] has no Name or no Check: give it both", a.Name, i))
 		}
 	}
-	known := map[string]bool{}
-	for _, inv := range a.invariants() {
-		known[inv.Name] = true
-	}
 	for _, name := range slices.Sorted(maps.Keys(a.Accept)) {
-		if !known[name] {
+		if !slices.ContainsFunc(a.invariants(), func(inv invariants.Invariant) bool { return inv.Name == name }) {
 			errs = append(errs, fmt.Errorf("adapter %q: Accept names %q, which is none of its invariants: correct the name, or take it out", a.Name, name))
 		}
 		if strings.TrimSpace(a.Accept[name]) == "" {
 			errs = append(errs, fmt.Errorf("adapter %q: Accept gives no reason for %q: say why the deviation is accepted", a.Name, name))
 		}
 	}
-	return errors.Join(append(errs, a.Policy.Validate())...)
+	return errors.Join(append(errs, contractOf(&a.Policy).err)...)
 }
 
 // Errors says how a function tool's failures look: the tool's own error for

@@ -37,6 +37,7 @@ func Check(t *testing.T, a Adapter) {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
+	set.propose(a.Trials)
 	c := &check{t: t, a: &a, set: set, invs: a.invariants(), content: a.content()}
 	c.replay()
 	c.explore()

@@ -24,12 +24,13 @@ type drawnTool struct {
 	retried []Fault // answers that the policy retries, the plainest first
 	refused []Fault // answers that end the action
 	hints   []HintForm
+	can     func(*Fault) bool
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
 	d := &drawer{p: &a.Policy}
 	for _, t := range tools {
-		dt := drawnTool{name: t.name, hints: t.hints}
+		dt := drawnTool{name: t.name, hints: t.hints, can: t.can}
 		for _, c := range trace.Classes() {
 			f := Fault{Class: c}
 			if c == trace.OK || c == trace.Cancelled || !t.can(&f) {
@@ -123,8 +124,12 @@ func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
 	}
 	f := list[below(t, len(list))]
 	if len(tool.hints) > 0 && (f.Class == trace.Throttled || f.Class == trace.Transient) && coin(t) {
-		f.Hint = d.hint(t, n)
-		f.Form = tool.hints[below(t, len(tool.hints))]
+		hinted := f
+		hinted.Hint = d.hint(t, n)
+		hinted.Form = tool.hints[below(t, len(tool.hints))]
+		if tool.can(&hinted) {
+			f = hinted
+		}
 	}
 	if !f.Hang && coin(t) {
 		f.Latency = d.latency(t)
@@ -135,14 +140,14 @@ func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
 	return f
 }
 
-// latency draws a time to answer. The odd nanoseconds keep it apart from
-// every other instant of a trial, so that no two events share one by chance.
+// latency draws a time to answer, in tens of nanoseconds that keep it apart from
+// the timers of the code under test; see odd for what the caller does.
 func (d *drawer) latency(t *rapid.T) time.Duration {
 	if a := d.p.Attempt; a > 0 && oneIn(t, 2) {
 		// Just inside the attempt's time, just outside, or far outside.
-		return a + [...]time.Duration{-1, 1, a, -a / 2}[below(t, 4)]
+		return a + [...]time.Duration{-10, 10, a, -a / 2}[below(t, 4)]
 	}
-	return time.Duration(1+below(t, 256))*time.Millisecond + 7
+	return time.Duration(1+below(t, 256))*time.Millisecond + 70
 }
 
 // hint draws a wait that the tool asks for: under, around and over the own
@@ -169,12 +174,29 @@ func (d *drawer) hint(t *rapid.T, n int) time.Duration {
 // a nanosecond before or after the answer, or during the wait that follows.
 func (d *drawer) cancel(t *rapid.T, f *Fault, n int) time.Duration {
 	_, hi := d.p.Backoff.Window(n, 0)
-	answer := f.Latency
-	if f.Hang || d.p.Attempt > 0 && answer > d.p.Attempt {
-		answer = d.p.Attempt
+	answer := d.seen(f)
+	wait := min(max(hi, f.Hint), time.Hour).Truncate(40)
+	return odd(max(1, answer+[...]time.Duration{1, -1, wait/2 + 3, -answer / 2, wait/4 + 3, wait - 1, wait + 1, 1}[below(t, 8)]))
+}
+
+// odd keeps what the caller does off the tens of nanoseconds, on which the
+// answers fall: events at one instant come in random order. An offset of a
+// nanosecond stays off them, whatever came before, also where an HTTP-date
+// brings the time back to a whole second. Actions at once keep off each other
+// by being 3 ns apart.
+func odd(at time.Duration) time.Duration {
+	if at%10 == 0 {
+		at += 5
 	}
-	wait := min(max(hi, f.Hint), time.Hour)
-	return max(1, answer+[...]time.Duration{1, -1, wait/2 + 3, -answer / 2, wait/4 + 3, wait - 1, wait + 1, 1}[below(t, 8)])
+	return at
+}
+
+// seen is when the caller sees the fault's outcome, from the attempt's arrival.
+func (d *drawer) seen(f *Fault) time.Duration {
+	if a := d.p.Attempt; f.Hang || a > 0 && f.Latency > a {
+		return a
+	}
+	return f.Latency
 }
 
 // deadline draws the caller's deadline: around the instant of an attempt, or
@@ -188,20 +210,20 @@ func (d *drawer) deadline(t *rapid.T, p *Plan) time.Duration {
 		faults := p.Faults[d.tools[0].name]
 		for n := range faults[:below(t, len(faults)+1)] {
 			lo, hi := d.p.Backoff.Window(n+1, 0)
-			at += faults[n].Latency + max(lo, faults[n].Hint)
+			at += d.seen(&faults[n]) + max(lo, faults[n].Hint)
 			if coin(t) {
 				at += hi - lo
 			}
 		}
 	}
-	return max(1, at+[...]time.Duration{1, -1, 11, time.Millisecond + 11}[below(t, 4)])
+	return odd(max(1, at.Truncate(10)+[...]time.Duration{1, -1, 11, time.Millisecond + 11}[below(t, 4)]))
 }
 
 // moment draws an instant within the time that the action can take.
 func (d *drawer) moment(t *rapid.T) time.Duration {
 	_, hi := d.p.Backoff.Window(1, 0)
 	whole := max(8*hi, 2*d.p.Attempt, 100*time.Millisecond)
-	return whole/1024*time.Duration(below(t, 1024)) + 13
+	return (whole / 1024 * time.Duration(below(t, 1024))).Truncate(10) + 13
 }
 
 // below draws an even number from 0 to n-1. Rapid's own ranges favour small

@@ -113,7 +113,7 @@ type Schedule struct {
 	// one action and no faults.
 	Actions []Plan
 
-	// AtOnce: the actions begin together, a nanosecond apart so that their
+	// AtOnce: the actions begin together, 3 ns apart so that their
 	// order is data, instead of one after another.
 	AtOnce bool
 }

@@ -133,6 +133,13 @@ type exchange struct {
 }
 
 func (x *exchange) run() (*http.Response, error) {
+	if ctx := x.req.Context(); ctx.Err() != nil && x.s.unsent.Add(1) <= int64(x.s.limit) {
+		// net/http's own transport does not send it: no attempt reaches the tool.
+		if x.req.Body != nil {
+			x.req.Body.Close()
+		}
+		return nil, context.Cause(ctx)
+	}
 	in, err := double.Capture(x.req, double.Fields{Key: x.s.policy.Key, Volatile: x.r.Volatile})
 	if err != nil {
 		return nil, err // the request was never sent
@@ -174,6 +181,7 @@ func (x *exchange) answer(f *Fault) (*http.Response, error) {
 // deliver lets the answer end with the response's body.
 func (x *exchange) deliver(f *Fault, reply *double.Reply, resp *http.Response) {
 	o := reply.Outcome()
+	o.Hint, o.Slack = reply.Hint.Sent(time.Now())
 	var failure error
 	if o.Failed() {
 		failure = errors.New(resp.Status)

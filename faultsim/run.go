@@ -114,7 +114,7 @@ func (a *Adapter) judge(tr *trace.Trace) (found, accepted []invariants.Finding) 
 }
 
 // content is the policy's content for traces.
-func (a *Adapter) content() []byte { return trace.Canonical(trace.Marshal(a.Policy)) }
+func (a *Adapter) content() []byte { return contractOf(&a.Policy).content }
 
 // A FrozenError says that virtual time stood still in a trial, which cannot be
 // ended then: its goroutines stay behind.

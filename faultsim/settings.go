@@ -27,8 +27,20 @@ const defaultTrials = 1000
 // settings are what one property runs with.
 type settings struct {
 	trials    int
+	asked     bool // the number of trials was asked for by flag or variable
 	seed      uint64
 	exploring bool
+}
+
+// propose takes the adapter's own number of trials where none was asked for.
+func (s *settings) propose(trials int) {
+	if trials == 0 || s.asked {
+		return
+	}
+	s.trials = trials
+	if testing.Short() {
+		s.trials = max(1, trials/5)
+	}
 }
 
 // readSettings reads flags and variables; a flag goes before its variable, and
@@ -56,7 +68,7 @@ func (s *settings) readTrials(flagged bool) error {
 		}
 	}
 	if n > 0 {
-		s.trials = n
+		s.trials, s.asked = n, true
 	}
 	return nil
 }

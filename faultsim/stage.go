@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rehearse-go/rehearse/invariants"
@@ -23,7 +24,8 @@ type Stage struct {
 	policy *invariants.Policy
 	serial bool
 	rec    *trace.Recorder
-	limit  int // calls of one action before it counts as running without end
+	limit  int          // calls of one action before it counts as running without end
+	unsent atomic.Int64 // requests whose context was over before they were sent
 
 	mu      sync.Mutex
 	tools   []*tool

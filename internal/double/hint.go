@@ -51,6 +51,26 @@ func (h Hint) Slack() time.Duration {
 	return 0
 }
 
+// Sent is the shortest wait that heeds the hint when it is sent at the instant
+// now, and how much later a caller may come: an HTTP-date falls on a whole
+// second, and so does the Date that it may be measured from.
+func (h Hint) Sent(now time.Time) (wait, slack time.Duration) {
+	if h.Form != HintDate {
+		return h.Seen(), 0
+	}
+	server := now.Add(h.Offset)
+	return h.due(server).Sub(server), server.Sub(server.Truncate(time.Second))
+}
+
+// due is the whole second that the date names: never earlier than asked.
+func (h Hint) due(server time.Time) time.Time {
+	due := server.Add(h.Wait)
+	if whole := due.Truncate(time.Second); !whole.Equal(due) {
+		due = whole.Add(time.Second)
+	}
+	return due
+}
+
 // write sets the fields of a response that is sent at the instant now.
 func (h Hint) write(header http.Header, now time.Time) {
 	switch h.Form {
@@ -61,11 +81,7 @@ func (h Hint) write(header http.Header, now time.Time) {
 	case HintDate:
 		server := now.Add(h.Offset).UTC()
 		header.Set("Date", server.Format(http.TimeFormat))
-		due := server.Add(h.Wait)
-		if whole := due.Truncate(time.Second); !whole.Equal(due) {
-			due = whole.Add(time.Second) // never earlier than asked
-		}
-		header.Set("Retry-After", due.Format(http.TimeFormat))
+		header.Set("Retry-After", h.due(server).Format(http.TimeFormat))
 	}
 }
 

@@ -1,0 +1,42 @@
+package faultsim
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+	"github.com/stretchr/testify/assert"
+)
+
+func TestContractFollowsThePolicy(t *testing.T) {
+	p := invariants.Policy{ID: "p/v1", MaxAttempts: 2, Retry: []trace.Class{trace.Throttled}}
+	first := contractOf(&p)
+	assert.Same(t, first, contractOf(&p))
+	assert.NoError(t, first.err)
+
+	p.Retry[0] = trace.OK // behind the back of whoever kept the slice
+	second := contractOf(&p)
+	assert.NotSame(t, first, second)
+	assert.Error(t, second.err)
+	assert.NotEqual(t, string(first.content), string(second.content))
+	assert.Equal(t, []trace.Class{trace.Throttled}, first.policy.Retry)
+}
+
+// Whatever a policy comes to hold by reference must be copied for the contract.
+func TestContractCopiesAllThatAPolicyRefersTo(t *testing.T) {
+	assert.Equal(t, []string{"Policy.Retry", "Policy.Undone", "Backoff.Delays", "Hint.Classes"}, references(reflect.TypeFor[invariants.Policy]()))
+}
+
+func references(t reflect.Type) []string {
+	var list []string
+	for i := range t.NumField() {
+		switch f := t.Field(i); f.Type.Kind() {
+		case reflect.Struct:
+			list = append(list, references(f.Type)...)
+		case reflect.Slice, reflect.Map, reflect.Pointer, reflect.Func, reflect.Interface:
+			list = append(list, t.Name()+"."+f.Name)
+		}
+	}
+	return list
+}

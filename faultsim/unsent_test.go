@@ -1,0 +1,62 @@
+package faultsim_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// net/http's transport looks at the context before it sends, so an http.Client
+// that is called with one that is over reaches no tool.
+func TestRequestWithDeadContextIsNotSent(t *testing.T) {
+	r := faultsim.Trial(t, poster(func(ctx context.Context, post func(context.Context) error) error { return post(ctx) }),
+		faultsim.Schedule{Actions: []faultsim.Plan{{Cancel: -1}}})
+	require.NoError(t, r.Err)
+	assert.Empty(t, r.Findings)
+	assert.Empty(t, r.Trace.Actions()[0].Attempts)
+	assert.Contains(t, r.Trace.Actions()[0].Error, context.Canceled.Error())
+}
+
+// A loop that never looks at its context still comes to light.
+func TestLoopOnDeadContextIsStopped(t *testing.T) {
+	r := faultsim.Trial(t, poster(func(ctx context.Context, post func(context.Context) error) error {
+		for post(ctx) != nil {
+		}
+		return nil
+	}), faultsim.Schedule{Actions: []faultsim.Plan{{Cancel: -1}}})
+	require.NoError(t, r.Err)
+	require.NotEmpty(t, r.Findings)
+	assert.Equal(t, "no-spin", r.Findings[0].Invariant)
+}
+
+func poster(run func(context.Context, func(context.Context) error) error) faultsim.Adapter {
+	return faultsim.Adapter{
+		Name: "post",
+		Policy: invariants.Policy{ID: "post/v1", MaxAttempts: 2, Retry: []trace.Class{trace.Transient}, Repeatable: true,
+			Backoff: invariants.Backoff{Base: time.Second}},
+		Subject: func(s *faultsim.Stage) faultsim.Action {
+			client := s.Client(faultsim.Route{Tool: "api"})
+			return func(ctx context.Context) (any, error) {
+				return nil, run(ctx, func(ctx context.Context) error {
+					req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://api.test/", strings.NewReader("{}"))
+					if err != nil {
+						return err
+					}
+					resp, err := client.Do(req)
+					if err != nil {
+						return err
+					}
+					return resp.Body.Close()
+				})
+			}
+		},
+	}
+}
