@@ -97,6 +97,33 @@ func TestGoroutineLeftBehindIsALeak(t *testing.T) {
 		strings.ReplaceAll(text, "select (no cases)", "select"))
 }
 
+// The goroutines that many trials leave behind do not slow Check down.
+func TestChildLeaks(t *testing.T) {
+	childOnly(t)
+	a := homeAdapter()
+	inner := a.Subject
+	a.Subject = func(s *Stage) Action {
+		action := inner(s)
+		return func(ctx context.Context) (any, error) {
+			out, err := action(ctx)
+			if err != nil {
+				for range 5 {
+					go func() { select {} }()
+				}
+			}
+			return out, err
+		}
+	}
+	Check(t, a)
+}
+
+func TestCheckSaysWhereALeakIsBlocked(t *testing.T) {
+	out, passed := newChild(t, "leak").run(t, "^TestChildLeaks$")
+	require.False(t, passed)
+	require.Regexp(t, `nothing-left: forecast: something is still running after the action has returned: select in faultsim\.TestChildLeaks\.\S+ \(findings_test\.go:\d+\)`, strings.ReplaceAll(out, "select (no cases)", "select"))
+	require.Contains(t, out, "  weather 1 forbidden\n")
+}
+
 // A program may keep goroutines that end with the caller's context or with
 // what the stage was told to close.
 func TestWhatEndsAtCloseIsNoLeak(t *testing.T) {
