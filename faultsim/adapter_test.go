@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -48,6 +49,15 @@ func TestChildUnusable(t *testing.T) {
 	a.Subject = nil
 	t.Run("check", func(t *testing.T) { Check(t, a) })
 	t.Run("run", func(t *testing.T) { Run(t, a, One()) })
+}
+
+func TestTrialInsideABubbleIsAClearError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := Trial(t, homeAdapter(), One())
+		require.EqualError(t, r.Err, "faultsim: a trial makes its own bubble of virtual time: call Run, Check and their like outside synctest.Test")
+		_, _, err := Tools(t, homeAdapter())
+		require.Equal(t, r.Err, err)
+	})
 }
 
 // The answer of the tool is wanted where the action returns its type.

@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -61,6 +62,9 @@ func newTrial(a *Adapter, s *Schedule, content []byte, storage *trace.Trace) *tr
 func (x *trial) run(t *testing.T) (*trace.Trace, error) {
 	x.inBubble(t)
 	tr := x.rec.Seal()
+	if strings.Contains(x.leak, "within a synctest bubble") {
+		return tr, errors.New("faultsim: a trial makes its own bubble of virtual time: call Run, Check and their like outside synctest.Test")
+	}
 	x.addLeak(tr)
 	if len(x.stage.misuse) > 0 {
 		x.err = x.stage.misuse[0]
