@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -11,60 +12,85 @@ import (
 // a series, n counted from 1; prev is the wait before it, which only
 // decorrelated jitter looks at (0: none yet).
 //
-// Intervals saturate instead of overflowing. Where a wait comes out of
-// floating-point numbers (jitter, or a factor that is no integer) the window
-// is wider by a nanosecond and by a billionth of the interval on each side.
+// The interval is Base times Factor^(n-1). Intervals saturate instead of
+// overflowing (field case F005). Where a wait comes out of floating-point
+// numbers (jitter, or a factor that is no integer) the window is wider by what
+// rounding can do.
 func (b *Backoff) Window(n int, prev time.Duration) (lo, hi time.Duration) {
 	if b.Jitter.Decorrelated {
-		if prev < b.Base {
-			prev = b.Base
-		}
-		return b.Base, capped(scale(prev, 3), b.Cap)
+		return b.decorrelated(prev)
 	}
-	interval, exact := b.interval(n)
-	if b.Cap > 0 && b.CapIs != CapAfter {
-		interval = min(interval, b.Cap)
+	lo, hi = b.interval(max(n, 1))
+	if b.CapIs != CapAfter || b.Jitter.none() {
+		lo, hi = capped(lo, b.Cap), capped(hi, b.Cap)
 	}
 	if b.Jitter.none() {
-		lo, hi = interval, capped(interval, b.Cap)
-		lo = min(lo, hi)
-	} else {
-		lo, hi, exact = scale(interval, b.Jitter.Low), scale(interval, b.Jitter.High), false
-		if b.CapIs != CapBefore {
-			lo, hi = capped(lo, b.Cap), capped(hi, b.Cap)
-		}
-	}
-	if exact {
 		return lo, hi
 	}
-	slack := 1 + interval/1e9
-	hiSlack := hi
-	if hi < math.MaxInt64-slack {
-		hiSlack = hi + slack
+	lo, hi = b.Jitter.spread(lo, hi)
+	if b.CapIs != CapBefore {
+		lo, hi = capped(lo, b.Cap), capped(hi, b.Cap)
 	}
-	if b.CapIs != CapBefore || b.Jitter.none() {
-		hiSlack = capped(hiSlack, b.Cap)
-	}
-	return max(0, lo-slack), hiSlack
+	return lo, hi
 }
 
-// interval is the wait after the n-th failure before cap and jitter; exact
-// where no rounding can have happened.
-func (b *Backoff) interval(n int) (d time.Duration, exact bool) {
+// decorrelated draws between the base and three times the wait before.
+func (b *Backoff) decorrelated(prev time.Duration) (lo, hi time.Duration) {
+	return capped(b.Base, b.Cap), capped(scale(max(prev, b.Base), 3), b.Cap)
+}
+
+// spread is the window that jitter makes of an interval, wider by a nanosecond
+// and a billionth for rounding. Jitter that only shortens never goes over it.
+func (j Jitter) spread(lo, hi time.Duration) (time.Duration, time.Duration) {
+	longest := hi
+	lo, hi = scale(lo, j.Low), scale(hi, j.High)
+	lo = max(0, lo-1-lo/1e9)
+	hi = plus(hi, 1+hi/1e9)
+	if j.High <= 1 {
+		hi = min(hi, longest)
+	}
+	return lo, hi
+}
+
+// interval is the wait after the n-th failure before cap and jitter. Its ends
+// differ where rounding may have happened: code that multiplies step by step
+// drops up to a nanosecond each time, and the loss grows with the interval.
+func (b *Backoff) interval(n int) (lo, hi time.Duration) {
 	if len(b.Delays) > 0 {
-		return b.Delays[min(n, len(b.Delays))-1], true
+		d := b.Delays[min(n, len(b.Delays))-1]
+		return d, d
 	}
-	switch factor := b.factor(); factor {
-	case 1:
-		return b.Base, true
-	case 2:
-		if n > 63 || b.Base > math.MaxInt64>>(n-1) {
-			return math.MaxInt64, true
-		}
-		return b.Base << (n - 1), true
-	default:
-		return scale(b.Base, math.Pow(factor, float64(n-1))), factor == math.Trunc(factor)
+	factor := b.factor()
+	switch {
+	case factor == 1 || b.Base == 0 || n == 1:
+		return b.Base, b.Base
+	case factor == 2:
+		d := doubled(b.Base, n-1)
+		return d, d
 	}
+	d := scale(b.Base, math.Pow(factor, float64(n-1)))
+	const exact = 1 << 53
+	if factor == math.Trunc(factor) && d < exact {
+		return d, d
+	}
+	slack := plus(1+d/1e9, scale(d, 1/(float64(b.Base)*(factor-1))))
+	return max(0, d-slack), plus(d, slack)
+}
+
+// doubled is d times 2^n, saturated.
+func doubled(d time.Duration, n int) time.Duration {
+	if n > 62 || d > math.MaxInt64>>n {
+		return math.MaxInt64
+	}
+	return d << n
+}
+
+// plus adds two durations that are not negative, saturated.
+func plus(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 func (b *Backoff) factor() float64 {
@@ -91,13 +117,15 @@ func capped(d, limit time.Duration) time.Duration {
 
 // wait is a window of waits and what made it.
 type wait struct {
-	lo, hi time.Duration
-	hinted bool // the hint decided the lower end
-	over   bool // the hint is above the limit and the policy stops
+	lo, hi   time.Duration
+	hinted   bool // the hint decided the lower end
+	followed bool // the hint was read and not set aside
+	over     bool // the hint is above the limit and the policy stops
+	edge     bool // the hint is at the limit, and a faithful reader may find it above
 }
 
 // window combines backoff and hint after the n-th failure of the series.
-func (p *Policy) window(n int, prev time.Duration, o trace.Outcome) wait {
+func (p *Policy) window(n int, prev time.Duration, o *trace.Outcome) wait {
 	lo, hi := p.Backoff.Window(n, prev)
 	w := wait{lo: lo, hi: hi}
 	hint := p.hint(o)
@@ -114,26 +142,43 @@ func (p *Policy) window(n int, prev time.Duration, o trace.Outcome) wait {
 		}
 		hint = p.Hint.Limit
 	}
-	w.hinted = true
-	longest := hint + o.Slack
-	if p.Hint.Jitter > 0 {
-		longest = scale(longest, 1+p.Hint.Jitter) + 1
+	both := p.Hint.combine(w, hint, o.Slack)
+	if p.Hint.Limit > 0 && p.Hint.Limit-hint < o.Slack {
+		// A date tells whole seconds: one reader finds the hint below the
+		// limit and another above it.
+		switch p.Hint.Over {
+		case OverStop:
+			both.edge = true
+		case OverIgnore:
+			both.lo, both.hi, both.hinted = min(both.lo, lo), max(both.hi, hi), both.hinted && hint <= lo
+		}
 	}
-	if p.Hint.Use == HintReplace {
-		w.lo, w.hi = hint, longest
+	return both
+}
+
+// combine is the window of a hint that is followed. A hint that is a date has
+// a slack, since a date tells whole seconds.
+func (h *Hint) combine(w wait, hint, slack time.Duration) wait {
+	longest := plus(hint, slack)
+	if h.Jitter > 0 {
+		longest = plus(scale(longest, 1+h.Jitter), 1)
+	}
+	w.followed = true
+	if h.Use == HintReplace {
+		w.lo, w.hi, w.hinted = hint, longest, true
 		return w
 	}
-	w.hinted = hint >= lo
-	w.lo, w.hi = max(lo, hint), max(hi, longest)
+	w.hinted = hint >= w.lo
+	w.lo, w.hi = max(w.lo, hint), max(w.hi, longest)
 	return w
 }
 
 // hint is the hint that the policy reads off the outcome; 0: none.
-func (p *Policy) hint(o trace.Outcome) time.Duration {
+func (p *Policy) hint(o *trace.Outcome) time.Duration {
 	if o.Hint <= 0 || p.Hint.Use == HintIgnore {
 		return 0
 	}
-	if len(p.Hint.Classes) > 0 && !classSet(p.Hint.Classes...).has(o.Class) {
+	if len(p.Hint.Classes) > 0 && !slices.Contains(p.Hint.Classes, o.Class) {
 		return 0
 	}
 	return o.Hint

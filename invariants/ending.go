@@ -2,61 +2,88 @@ package invariants
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
 )
 
 // HonestEnding is: an action claims success only where a tool answered, with
 // the result that the tool gave; a failure keeps the last error and, where it
-// tells of a count, the right one; a success is not shown as a failure.
-func HonestEnding() Invariant {
-	return rule("honest-ending", "the action's end agrees with what the tool answered",
-		func(v *Verdict, _ *trace.Trace, a *trace.Action) {
-			if !a.Ended {
-				return
+// tells of a count, the right one; a success is not shown as a failure (field
+// cases F003, F024, F025, F026). An end that says a reason other than success
+// claims none, even where it is no Go error.
+func HonestEnding() Invariant { return honestEnding(0) }
+
+func honestEnding(budget time.Duration) Invariant {
+	return sceneRule("honest-ending", "the action's end agrees with what the tool answered",
+		func(sc scene, a *trace.Action) (v Verdict) {
+			if !a.Ended || sc.unsureOf(a) {
+				return v
 			}
 			v.Applied++
-			if len(a.Attempts) == 0 {
-				if a.Error == "" {
-					v.report(a, "the action claims success and called no tool", "return only what a tool answered", a.EndEvent)
-				}
-				return
-			}
-			if text, advice := dishonesty(a); text != "" {
+			if text, advice := dishonesty(&sc, a, timeUp(a) || budget > 0 && a.End-a.Begin >= budget); text != "" {
 				v.report(a, text, advice, lastAnswer(a), a.EndEvent)
 			}
+			return v
 		})
 }
 
-func dishonesty(a *trace.Action) (text, advice string) {
-	last := &a.Attempts[len(a.Attempts)-1]
-	if a.Error == "" {
-		return falseSuccess(a, last)
-	}
+func dishonesty(sc *scene, a *trace.Action, late bool) (text, advice string) {
 	switch {
-	case succeeded(last) && last.Event < a.EndEvent && !timeUp(a) && len(a.Series) == 1:
-		return fmt.Sprintf("%s answered, but the action failed with %q", last.Tool, short([]byte(a.Error))),
-			"judge the structured status, not words in the payload; and let no logging or bookkeeping failure hide a success"
-	case last.Seen && last.Outcome.Failed() && !timeUp(a) && a.Cause != 0 && a.Cause != last.Call:
-		if a.Cause < 0 {
-			return fmt.Sprintf("the returned error %q keeps nothing of the last failure (%v)", short([]byte(a.Error)), last.Outcome.Class),
-				"wrap the last error with %w, so that errors.Is and errors.As find it"
+	case a.Error != "" && a.Reason == trace.ReasonSuccess:
+		return fmt.Sprintf("the action failed with %q and calls it a success", short([]byte(a.Error))),
+			"see how the adapter reads its own errors"
+	case a.Error == "" && (a.Reason == 0 || a.Reason == trace.ReasonSuccess):
+		if sc.reconciled(a) {
+			return "", ""
 		}
-		return fmt.Sprintf("the returned error %q is that of an earlier attempt, not of the last (%v)", short([]byte(a.Error)), last.Outcome.Class),
-			"keep the error of the last attempt"
-	case a.Count != 0 && a.Count != len(a.Attempts):
-		return fmt.Sprintf("the returned error tells of %d attempts, there were %d", a.Count, len(a.Attempts)),
+		return falseSuccess(a)
+	case a.Error == "" || len(a.Attempts) == 0:
+		return "", ""
+	}
+	if !late {
+		if text, advice = lostEvidence(a); text != "" {
+			return text, advice
+		}
+	}
+	if n := began(a); a.Count != 0 && !counts(a, a.Count) {
+		return fmt.Sprintf("the returned error tells of %d attempts, there were %d", a.Count, n),
 			"count executions, the first included"
 	}
 	return "", ""
 }
 
-func falseSuccess(a *trace.Action, last *trace.Attempt) (text, advice string) {
+// lostEvidence words a failure that hides a success or the last error.
+func lostEvidence(a *trace.Action) (text, advice string) {
+	last := lastBegun(a)
+	if last == nil {
+		return "", ""
+	}
+	switch seen := last.Seen && last.End <= a.End && (last.AnswerEvent < a.EndEvent); {
+	case !seen:
+	case last.Outcome.Class == trace.OK && len(a.Series) == 1 && !outlived(last):
+		return fmt.Sprintf("%s answered, but the action failed with %q", last.Tool, short([]byte(a.Error))),
+			"judge the structured status, not words in the payload; and let no logging or bookkeeping failure hide a success"
+	case last.Outcome.Failed() && a.Cause < 0:
+		return fmt.Sprintf("the returned error %q keeps nothing of the last failure (%v)", short([]byte(a.Error)), last.Outcome.Class),
+			"wrap the last error with %w, so that errors.Is and errors.As find it"
+	case last.Outcome.Failed() && a.Cause > 0 && !endsSeries(a, a.Cause):
+		return fmt.Sprintf("the returned error %q is that of an earlier attempt, not of the last (%v)", short([]byte(a.Error)), last.Outcome.Class),
+			"keep the error of the last attempt"
+	}
+	return "", ""
+}
+
+// falseSuccess words a success that no answer bears out.
+func falseSuccess(a *trace.Action) (text, advice string) {
+	last, good := lastBegun(a), firstSuccess(a)
 	switch {
-	case !anySuccess(a):
+	case last == nil:
+		return "the action claims success and called no tool", "return only what a tool answered"
+	case good == nil:
 		return fmt.Sprintf("the action claims success, but no attempt succeeded (last: %s)", seen(last)),
 			"return the last error when the attempts are used up; an error shadowed inside the loop is lost"
-	case len(a.Series) == 1 && !succeeded(last) && last.Event < a.EndEvent:
+	case len(a.Series) == 1 && !bornOut(a, last) && last.Event > good.AnswerEvent:
 		return fmt.Sprintf("the action claims success, but its last attempt did not succeed (%s)", seen(last)),
 			"stop at the first success, or report the failure that came after it"
 	case a.Want != nil && !trace.SameArgs(a.Want, a.Result):
@@ -71,22 +98,71 @@ func timeUp(a *trace.Action) bool {
 	return a.Cancelled() && a.Cancel <= a.End || a.Deadline != 0 && a.Deadline <= a.End
 }
 
-func anySuccess(a *trace.Action) bool {
-	for i := range a.Attempts {
-		if at := &a.Attempts[i]; answeredOK(at) && at.AnswerEvent < a.EndEvent {
+// lastBegun is the last attempt that began before the action ended.
+func lastBegun(a *trace.Action) *trace.Attempt {
+	for i := len(a.Attempts) - 1; i >= 0; i-- {
+		if at := &a.Attempts[i]; at.Event < a.EndEvent {
+			return at
+		}
+	}
+	return nil
+}
+
+// began counts the attempts that began before the action ended.
+func began(a *trace.Action) int {
+	n := len(a.Attempts)
+	for n > 0 && a.Attempts[n-1].Event > a.EndEvent {
+		n--
+	}
+	return n
+}
+
+// counts reports whether n is the number of attempts, of all or of one series:
+// an error may speak of the page that failed.
+func counts(a *trace.Action, n int) bool {
+	if n == began(a) {
+		return true
+	}
+	for i := range a.Series {
+		if len(a.Series) > 1 && len(a.Series[i].Attempts) == n {
 			return true
 		}
 	}
 	return false
 }
 
-// answeredOK also counts a success that came after an interrupt.
-func answeredOK(at *trace.Attempt) bool {
-	return succeeded(at) || at.AnswerEvent >= 0 && at.Answer.Class == trace.OK
+// endsSeries reports whether the call is the last attempt of a series before
+// the action ended.
+func endsSeries(a *trace.Action, call int) bool {
+	for i := range a.Series {
+		attempts := a.Series[i].Attempts
+		for n := len(attempts) - 1; n >= 0; n-- {
+			if attempts[n].Event < a.EndEvent {
+				if attempts[n].Call == call {
+					return true
+				}
+				break
+			}
+		}
+	}
+	return false
 }
 
-func succeeded(at *trace.Attempt) bool {
-	return at.Seen && (at.Outcome.Class == trace.OK || at.Outcome.Class == trace.Declined)
+// firstSuccess is the first attempt that bears a success out; nil: none.
+func firstSuccess(a *trace.Action) *trace.Attempt {
+	for i := range a.Attempts {
+		if bornOut(a, &a.Attempts[i]) {
+			return &a.Attempts[i]
+		}
+	}
+	return nil
+}
+
+// bornOut reports whether the tool gave the attempt a valid answer before the
+// action ended. It may have come after an interrupt that the tool ignored.
+func bornOut(a *trace.Action, at *trace.Attempt) bool {
+	return at.AnswerEvent >= 0 && at.AnswerEvent < a.EndEvent && !at.Answer.Failed() ||
+		at.Interrupted == 0 && at.Seen && at.AnswerEvent < a.EndEvent && !at.Outcome.Failed()
 }
 
 func seen(at *trace.Attempt) string {
@@ -96,81 +172,14 @@ func seen(at *trace.Attempt) string {
 	return at.Outcome.Class.String()
 }
 
+// lastAnswer is the event that shows the last attempt; -1: there is none.
 func lastAnswer(a *trace.Action) int {
-	return a.Attempts[len(a.Attempts)-1].AnswerEvent
-}
-
-// OneTerminal is: where a program publishes the ends of its actions, each
-// action that has ended has exactly one.
-func OneTerminal() Invariant {
-	return Invariant{Name: "one-terminal", Rule: "every action publishes exactly one end", Check: func(tr *trace.Trace) Verdict {
-		var v Verdict
-		actions := tr.Actions()
-		if !publishes(actions) {
-			return v
-		}
-		for i := range actions {
-			a := &actions[i]
-			if !a.Ended && len(a.Published) == 0 {
-				continue
-			}
-			v.Applied++
-			switch n := len(a.Published); {
-			case n == 0:
-				v.report(a, "the action ended and published no end", "publish the end on every way out of the action", a.EndEvent)
-			case n > 1:
-				v.report(a, fmt.Sprintf("the action published %d ends: %v, then %v", n,
-					tr.Events[a.Published[0]].Reason, tr.Events[a.Published[n-1]].Reason),
-					"let the first end win, and record what comes later as late", a.Published...)
-			}
-		}
-		for i := range v.Findings {
-			v.Findings[i].Invariant = "one-terminal"
-		}
-		return v
-	}}
-}
-
-func publishes(actions []trace.Action) bool {
-	for i := range actions {
-		if len(actions[i].Published) > 0 {
-			return true
-		}
+	switch last := lastBegun(a); {
+	case last == nil:
+		return -1
+	case last.AnswerEvent >= 0 && last.AnswerEvent < a.EndEvent:
+		return last.AnswerEvent
+	default:
+		return last.Event
 	}
-	return false
-}
-
-// NothingLeft is: when an action has returned, nothing of it is still running.
-func NothingLeft() Invariant {
-	return trouble("nothing-left", "nothing is running after the action has returned", trace.KindLeak,
-		"stop the timers and goroutines of the action, and wait for them, before it returns")
-}
-
-// Returns is: every action returns.
-func Returns() Invariant {
-	return trouble("returns", "every action returns", trace.KindHang,
-		"give the attempt a timeout and wait on the context; a tool that never answers must not stall its caller")
-}
-
-// NoPanic is: no action panics.
-func NoPanic() Invariant {
-	return trouble("no-panic", "no action panics", trace.KindPanic,
-		"turn what a tool can do, panics included, into an error of the action")
-}
-
-// NoSpin is: no action calls a tool without end at one instant.
-func NoSpin() Invariant {
-	return trouble("no-spin", "attempts do not follow each other without a wait and without end", trace.KindSpin,
-		"bound the attempts, and wait between them")
-}
-
-func trouble(name, text string, kind trace.Kind, advice string) Invariant {
-	return rule(name, text, func(v *Verdict, tr *trace.Trace, a *trace.Action) {
-		v.Applied++
-		for _, e := range a.Troubles {
-			if tr.Events[e].Kind == kind {
-				v.report(a, tr.Events[e].Error, advice, e)
-			}
-		}
-	})
 }

@@ -108,17 +108,19 @@ var (
 )
 
 // Proportional jitter spreads the interval by the fraction f on both sides,
-// as gRPC (0.2) and cenkalti/backoff (0.5) do.
+// as gRPC (0.2, gRFC A6) and cenkalti/backoff (0.5) do. f is at most 1.
 func Proportional(f float64) Jitter { return Jitter{Low: 1 - f, High: 1 + f} }
 
-// Between is jitter between low and high times the interval.
+// Between is jitter between low and high times the interval. Between(0, 0) is
+// the zero Jitter, which is none.
 func Between(low, high float64) Jitter { return Jitter{Low: low, High: high} }
 
 // none reports whether the wait is exact.
 func (j Jitter) none() bool { return j == Jitter{} }
 
-// Hint is what a wait asked for by the tool does. The zero Hint takes the
-// greater of the hint and the own backoff, without limit but the deadline.
+// Hint is what a wait asked for by the tool (Retry-After, RFC 9110 section
+// 10.2.3) does. The zero Hint takes the greater of the hint and the own
+// backoff, without limit but the deadline.
 type Hint struct {
 	Use     HintUse
 	Limit   time.Duration // longest hint that is followed; 0: any
@@ -151,7 +153,7 @@ type Late string
 
 const (
 	LateStop Late = ""     // the action ends at once
-	LateWait Late = "wait" // the wait begins, and the limit ends it
+	LateWait Late = "wait" // the wait begins, and the limit ends it; ending at once is legal too
 )
 
 // Retries reports whether the policy retries a failure of class c.
@@ -161,8 +163,11 @@ func (p *Policy) Retries(c trace.Class) bool { return slices.Contains(p.Retry, c
 var harmless = classSet(trace.Throttled, trace.QuotaExhausted, trace.NotConnected, trace.Invalid,
 	trace.Unauthenticated, trace.Forbidden, trace.NotFound, trace.Conflict, trace.Declined)
 
-// Effect is what the caller can know of an outcome's effect under the policy.
-func (p *Policy) Effect(o trace.Outcome) trace.Effect {
+// Effect is what the caller can know of an outcome's effect under the policy:
+// what the outcome itself says, else what its class means.
+func (p *Policy) Effect(o trace.Outcome) trace.Effect { return p.effect(&o) }
+
+func (p *Policy) effect(o *trace.Outcome) trace.Effect {
 	switch {
 	case o.Effect != trace.EffectUnstated:
 		return o.Effect
@@ -175,8 +180,8 @@ func (p *Policy) Effect(o trace.Outcome) trace.Effect {
 }
 
 // safe reports whether the action may be repeated after the outcome.
-func (p *Policy) safe(o trace.Outcome) bool {
-	return p.Repeatable || p.Key != "" || p.Effect(o) == trace.EffectNotDone
+func (p *Policy) safe(o *trace.Outcome) bool {
+	return p.Repeatable || p.Key != "" || p.effect(o) == trace.EffectNotDone
 }
 
 // classes is a set of classes.

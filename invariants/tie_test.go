@@ -11,7 +11,8 @@ import (
 
 // A tool that times out by itself at the instant of the deadline ends the
 // action for its own reason or for the caller's. One nanosecond earlier it is
-// known that the attempt ran into the deadline.
+// known that the attempt ran into the deadline; its outcome is unknown all the
+// same.
 func TestTimeoutAtTheInstantOfTheDeadlineReadsBothWays(t *testing.T) {
 	p := invariants.Policy{ID: "p/v1", MaxAttempts: 1, Late: invariants.LateWait}
 	const deadline = time.Second
@@ -22,7 +23,7 @@ func TestTimeoutAtTheInstantOfTheDeadlineReadsBothWays(t *testing.T) {
 	}{
 		{deadline, trace.ReasonOutcomeUnknown, 0},
 		{deadline, trace.ReasonDeadline, 0},
-		{deadline - 1, trace.ReasonOutcomeUnknown, 1},
+		{deadline - 1, trace.ReasonNeedsInput, 1},
 		{deadline - 1, trace.ReasonDeadline, 0},
 	} {
 		tr := &trace.Trace{Schema: trace.Schema, Events: []trace.Event{

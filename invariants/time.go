@@ -10,16 +10,21 @@ import (
 // NoFirstDelay is: the first attempt of an action begins when the action does.
 // An action that first fetches credentials may take its time.
 func NoFirstDelay() Invariant {
-	return rule("no-first-delay", "there is no wait before the first attempt",
-		func(v *Verdict, tr *trace.Trace, a *trace.Action) {
-			if len(a.Attempts) == 0 || otherCalls(tr, a, a.Begin, a.Attempts[0].Begin) {
-				return
+	return sceneRule("no-first-delay", "there is no wait before the first attempt",
+		func(sc scene, a *trace.Action) (v Verdict) {
+			if len(a.Attempts) == 0 || sc.unsureOf(a) || len(sc.between(a, a.Begin, a.Attempts[0].Begin)) > 0 {
+				return v
 			}
 			v.Applied++
-			if first := &a.Attempts[0]; first.Begin != a.Begin || first.Slept {
-				v.report(a, fmt.Sprintf("the first attempt of %s came %v after the action began", first.Tool, max(first.Begin-a.Begin, first.Planned)),
+			switch first := &a.Attempts[0]; {
+			case first.Begin > a.Begin:
+				v.report(a, fmt.Sprintf("the first attempt of %s came %v after the action began", first.Tool, first.Begin-a.Begin),
+					"wait after a failure and before the next attempt, not at the head of the loop", first.Event)
+			case first.Slept:
+				v.report(a, fmt.Sprintf("a wait of %v was asked for before the first attempt of %s", first.Planned, first.Tool),
 					"wait after a failure and before the next attempt, not at the head of the loop", first.Event)
 			}
+			return v
 		})
 }
 
@@ -28,59 +33,86 @@ func NoFirstDelay() Invariant {
 func NoLastDelay() Invariant { return noLastDelay(0) }
 
 func noLastDelay(budget time.Duration) Invariant {
-	return rule("no-last-delay", "there is no wait after the last attempt",
-		func(v *Verdict, tr *trace.Trace, a *trace.Action) {
-			if !a.Ended || len(a.Attempts) == 0 {
-				return
+	return sceneRule("no-last-delay", "there is no wait after the last attempt",
+		func(sc scene, a *trace.Action) (v Verdict) {
+			if !a.Ended || len(a.Attempts) == 0 || endedByTime(a, budget) || sc.unsureOf(a) {
+				return v
 			}
-			last := &a.Attempts[len(a.Attempts)-1]
-			if !last.Seen || a.End == a.Deadline || a.Cancelled() && a.Cancel <= a.End ||
-				budget > 0 && a.End == a.Begin+budget {
-				return
+			last, over := quiet(a)
+			if last == nil || len(sc.between(a, over, a.End)) > 0 {
+				return v
 			}
 			v.Applied++
-			idle := a.End - last.End
-			if last.Interrupted != 0 && last.AnswerEvent >= 0 && a.End >= last.Answered {
-				idle = a.End - last.Answered
+			if idle := a.End - over; idle > 0 {
+				v.report(a, fmt.Sprintf("the action ended %v after its last attempt", idle),
+					"decide whether there is a next attempt before the wait, not after it", last.AnswerEvent, a.EndEvent)
+			} else if asked := waitAfter(sc.tr, a, last, over); asked >= 0 {
+				v.report(a, fmt.Sprintf("a wait of %v was asked for after the last attempt", sc.tr.Events[asked].Wait),
+					"decide whether there is a next attempt before the wait, not after it", asked, a.EndEvent)
 			}
-			if idle <= 0 || otherCalls(tr, a, last.End, a.End) {
-				return
-			}
-			v.report(a, fmt.Sprintf("the action ended %v after its last attempt", idle),
-				"decide whether there is a next attempt before the wait, not after it", last.AnswerEvent, a.EndEvent)
+			return v
 		})
 }
 
-// otherCalls reports whether the action made calls that are no attempts, such
-// as fetching credentials, between two instants.
-func otherCalls(tr *trace.Trace, a *trace.Action, from, to time.Duration) bool {
-	for i := range tr.Events {
-		e := &tr.Events[i]
-		if e.At > to {
-			return false
+// endedByTime reports whether cancel, deadline or budget ended the action.
+func endedByTime(a *trace.Action, budget time.Duration) bool {
+	return a.Deadline != 0 && a.End == a.Deadline || a.Cancelled() && a.Cancel <= a.End ||
+		budget > 0 && a.End-a.Begin == budget
+}
+
+// quiet is the attempt that was over last, and the instant since when no
+// attempt is under way; nil where one was under way when the action ended.
+func quiet(a *trace.Action) (last *trace.Attempt, over time.Duration) {
+	for i := range a.Attempts {
+		at := &a.Attempts[i]
+		if at.Event > a.EndEvent {
+			continue
 		}
-		if e.Kind == trace.KindCall && e.Role != trace.RoleAttempt && e.Action == a.Name && e.At >= from {
-			return true
+		if !at.Seen || at.End > a.End {
+			return nil, 0
+		}
+		end := at.End
+		if at.AnswerEvent >= 0 && at.Answered <= a.End {
+			end = max(end, at.Answered)
+		}
+		if last == nil || end >= over {
+			last, over = at, end
 		}
 	}
-	return false
+	return last, over
+}
+
+// waitAfter is the event of a wait that was asked for after the attempt; -1:
+// none. Several series may wait for each other.
+func waitAfter(tr *trace.Trace, a *trace.Action, last *trace.Attempt, over time.Duration) int {
+	if len(a.Waits) == 0 || len(a.Series) > 1 {
+		return -1
+	}
+	w := a.Waits[len(a.Waits)-1]
+	answered := last.AnswerEvent < 0 || last.AnswerEvent > a.EndEvent || w > last.AnswerEvent
+	if w > last.Event && w < a.EndEvent && answered && tr.Events[w].At >= over {
+		return w
+	}
+	return -1
 }
 
 // WithinDeadline is: every attempt begins before the caller's deadline, and
-// the tool is given no more time than is left.
+// the tool is given no more time than is left (field cases F045, F046). At the
+// very instant of the deadline either way is legal.
 func WithinDeadline() Invariant {
 	return rule("within-deadline", "attempts begin before the deadline and get no more time than is left",
-		func(v *Verdict, _ *trace.Trace, a *trace.Action) {
+		func(_ *trace.Trace, a *trace.Action) (v Verdict) {
 			if a.Deadline == 0 {
-				return
+				return v
 			}
 			for i := range a.Attempts {
 				v.Applied++
 				if text, advice := lateness(a, &a.Attempts[i]); text != "" {
 					v.report(a, text, advice, a.Attempts[i].Event)
-					return
+					return v
 				}
 			}
+			return v
 		})
 }
 
@@ -99,25 +131,53 @@ func lateness(a *trace.Action, at *trace.Attempt) (text, advice string) {
 	return "", ""
 }
 
-// AttemptTimeout is: no attempt is given more than d, and a tool that hangs is
-// left after d.
-func AttemptTimeout(d time.Duration) Invariant {
-	return rule("attempt-timeout", fmt.Sprintf("one attempt takes at most %v", d),
-		func(v *Verdict, _ *trace.Trace, a *trace.Action) {
+// WithinBudget is: every attempt begins before the action's own budget is
+// spent and, where the policy says BudgetCuts, is given no more than is left
+// of it (field case F048). It does not apply to a policy without a budget.
+func WithinBudget(p Policy) Invariant {
+	return rule("within-budget", "attempts begin while the action's own budget lasts",
+		func(_ *trace.Trace, a *trace.Action) (v Verdict) {
+			if p.Budget <= 0 {
+				return v
+			}
+			over := a.Begin + p.Budget
 			for i := range a.Attempts {
 				at := &a.Attempts[i]
 				v.Applied++
-				left, limited := at.Remaining()
 				switch {
+				case at.Begin > over:
+					v.report(a, fmt.Sprintf("%s was called %v after the budget of %v was spent", at.Tool, at.Begin-over, p.Budget),
+						"look at the time that is left before each attempt, not only at the count", at.Event)
+					return v
+				case p.BudgetCuts && (at.Deadline == 0 || at.Deadline > over):
+					v.report(a, fmt.Sprintf("%s was given more time than the %v that were left of the budget", at.Tool, over-at.Begin),
+						"derive the attempt's context from one that ends with the budget", at.Event)
+					return v
+				}
+			}
+			return v
+		})
+}
+
+// AttemptTimeout is: no attempt is given more than d. Whether a tool that
+// ignores its context is left or waited for is up to the program.
+func AttemptTimeout(d time.Duration) Invariant {
+	return rule("attempt-timeout", fmt.Sprintf("one attempt takes at most %v", d),
+		func(_ *trace.Trace, a *trace.Action) (v Verdict) {
+			for i := range a.Attempts {
+				at := &a.Attempts[i]
+				v.Applied++
+				switch left, limited := at.Remaining(); {
 				case !limited:
 					v.report(a, fmt.Sprintf("%s was called without a time limit, one attempt may take %v", at.Tool, d),
 						"give each attempt a context with its own timeout: a tool that hangs is worse than one that fails", at.Event)
-					return
+					return v
 				case left > d:
 					v.report(a, fmt.Sprintf("%s was given %v, one attempt may take %v", at.Tool, left, d),
 						"derive the attempt's context with its own timeout, not with the time of the whole action", at.Event)
-					return
+					return v
 				}
 			}
+			return v
 		})
 }

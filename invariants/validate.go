@@ -68,13 +68,21 @@ func (v *validator) classes(p *Policy) {
 		v.want(c != trace.Cancelled, "Retry", "holds cancelled: what the caller cancelled is never retried; take it out")
 		v.want(!seen.has(c), "Retry", "holds %v twice: take one out", c)
 		seen |= classSet(c)
-		if c != trace.OK && c <= trace.Unknown {
-			v.want(p.safe(trace.Outcome{Class: c}), "Retry",
+		if c > trace.OK && c <= trace.Unknown && c != trace.Declined && c != trace.Cancelled {
+			v.want(p.safe(&trace.Outcome{Class: c}), "Retry",
 				"holds %v, after which the tool may have done its work, and the action is neither Repeatable nor has a Key: set Repeatable for a read, set Key for a write with an idempotency key, put %v into Undone where it proves that nothing happened, or take it out of Retry", c, c)
 		}
 	}
+	v.undone(p)
+}
+
+func (v *validator) undone(p *Policy) {
+	seen := classes(0)
 	for _, c := range p.Undone {
-		v.want(c > trace.OK && c <= trace.Unknown, "Undone", "holds %v, which is no failure: take it out", c)
+		v.want(c > 0 && c <= trace.Unknown, "Undone", "holds class #%d, which does not exist", c)
+		v.want(c != trace.OK && c != trace.Declined, "Undone", "holds %v, which is no failure: take it out", c)
+		v.want(!seen.has(c), "Undone", "holds %v twice: take one out", c)
+		seen |= classSet(c)
 	}
 }
 
@@ -84,6 +92,8 @@ func (v *validator) backoff(b *Backoff) {
 	v.want(b.CapIs == CapBefore || b.CapIs == CapAfter || b.CapIs == CapBoth, "Backoff.CapIs", "is %q; say CapBefore, CapAfter or CapBoth", b.CapIs)
 	j := b.Jitter
 	v.want(j.Low >= 0 && j.High >= j.Low && !math.IsInf(j.High, 0), "Backoff.Jitter", "is from %v to %v times the interval: Low must be at least 0 and High at least Low", j.Low, j.High)
+	v.want(!j.Decorrelated || j.Low == 0 && j.High == 0, "Backoff.Jitter", "is decorrelated and has Low or High as well, which it does not use: clear them")
+	v.want(!j.Decorrelated || b.Base > 0, "Backoff.Base", "is 0 while the jitter is decorrelated, which grows from it: set Base")
 	v.want(!j.Decorrelated || (len(b.Delays) == 0 && b.Factor == 0), "Backoff.Jitter", "is decorrelated, which makes its own growth: leave Factor and Delays out")
 	v.want(len(b.Delays) == 0 || (b.Base == 0 && b.Factor == 0), "Backoff.Delays", "is set together with Base or Factor: give one or the other")
 	for i, d := range b.Delays {
@@ -96,5 +106,11 @@ func (v *validator) hint(h *Hint) {
 	v.want(h.Over == OverStop || h.Over == OverClamp || h.Over == OverIgnore, "Hint.Over", "is %q; say OverStop, OverClamp or OverIgnore", h.Over)
 	v.want(h.Limit > 0 || h.Over == OverStop, "Hint.Over", "is %q without a Limit: set Hint.Limit", h.Over)
 	v.want(h.Use != HintIgnore || h.Limit == 0 && h.Jitter == 0 && !h.Resets && len(h.Classes) == 0, "Hint.Use", "is HintIgnore, while other fields say what a hint does: clear them or use it")
+	seen := classes(0)
+	for _, c := range h.Classes {
+		v.want(c > trace.OK && c <= trace.Unknown && c != trace.Declined, "Hint.Classes", "holds %v, after which there is no retry to delay: take it out", c)
+		v.want(!seen.has(c), "Hint.Classes", "holds %v twice: take one out", c)
+		seen |= classSet(c)
+	}
 	v.want(h.Jitter >= 0 && !math.IsInf(h.Jitter, 0), "Hint.Jitter", "is %v: a wait may exceed a hint, never undercut it", h.Jitter)
 }

@@ -14,22 +14,38 @@ type TestingT interface {
 	Errorf(format string, args ...any)
 }
 
-// Verify checks the trace and reports each broken rule through t, with the
-// timeline under the last one. It reports an invariant that does not apply to
-// the trace as well, because such a check proves nothing.
+// Verify checks the trace and reports all that is broken in one call of
+// t.Errorf, with the timeline under it. The first line of the text is useful
+// alone. It reports an invariant that does not apply to the trace as well,
+// because such a check proves nothing; [WhereItApplies] gives leave.
+//
+// A nil trace, no invariants at all, or an invariant without a check are
+// reported too: a test that checks nothing must not pass.
 func Verify(t TestingT, tr *trace.Trace, invs ...Invariant) {
 	t.Helper()
+	if found := verify(tr, invs); len(found) > 0 {
+		t.Errorf("%s", Report(tr, found))
+	}
+}
+
+func verify(tr *trace.Trace, invs []Invariant) []Finding {
+	switch {
+	case tr == nil:
+		return broken("verify", "there is no trace: nothing was recorded",
+			"hand over what Recorder.Trace or the double's Trace returns, after the action has run").Findings
+	case len(invs) == 0:
+		return broken("verify", "there are no invariants, so nothing was checked",
+			"name the rules that the trace must keep, such as Policy.Invariants()...").Findings
+	}
 	var found []Finding
 	for i := range invs {
-		v := invs[i].Check(tr)
-		if v.Applied == 0 {
+		v := invs[i].look(tr)
+		if v.Applied == 0 && len(v.Findings) == 0 && !invs[i].idles {
 			found = append(found, idle(&invs[i]))
 		}
 		found = append(found, v.Findings...)
 	}
-	if len(found) > 0 {
-		t.Errorf("%s", Report(tr, found))
-	}
+	return found
 }
 
 // idle is the finding of a check that never applied.
@@ -37,7 +53,7 @@ func idle(inv *Invariant) Finding {
 	return Finding{
 		Invariant: inv.Name,
 		Text:      "never applied: the trace has nothing that could break it",
-		Advice:    "script the situation that the rule is about, or leave the invariant out",
+		Advice:    "script the situation that the rule is about, leave the invariant out, or say WhereItApplies",
 	}
 }
 
@@ -53,7 +69,9 @@ func Report(tr *trace.Trace, found []Finding) string {
 		b.WriteString(found[i].String())
 		guilty = append(guilty, found[i].Events...)
 	}
-	fmt.Fprintf(&b, "\n%s", tr.Timeline(guilty...))
+	if tr != nil {
+		fmt.Fprintf(&b, "\n%s", tr.Timeline(guilty...))
+	}
 	return b.String()
 }
 

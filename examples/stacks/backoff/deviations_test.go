@@ -45,7 +45,7 @@ func TestRetryAfterZeroIsRetriedAtOnce(t *testing.T) {
 		trace.Throttled: faultsim.Hinted(func(hint time.Duration) error { return backoff.RetryAfter(int(hint.Seconds())) }),
 	}, exact).Subject
 	tr := pin.Broken(t, a, faultsim.One(faultsim.Fail(trace.Throttled), faultsim.Fail(trace.Throttled)),
-		"waits-in-window", "came 0s after the answer, the earliest is 499.999999ms")
+		"waits-in-window", "came 0s after the answer, the earliest is 500ms")
 	assert.Equal(t, []time.Duration{0, 0}, pin.Waits(&tr.Actions()[0]))
 }
 
@@ -77,7 +77,7 @@ func TestFifteenMinutesAreThereUnasked(t *testing.T) {
 
 	p := policy
 	p.Budget = 0
-	pin.Broken(t, adapter(p, usual), s, "conforms", "given up after 1 attempts and throttled, the policy allows 3")
+	pin.Broken(t, adapter(p, usual), s, "conforms", "given up after attempt 1 (throttled), the policy allows 3")
 }
 
 // WithMaxElapsedTime "limits the total duration for retry attempts", but it is

@@ -45,7 +45,7 @@ func timed() faultsim.Adapter {
 // is made, and the caller is told of a deadline that he did not set.
 func TestRequestTimeoutEndsTheWholeCall(t *testing.T) {
 	tr := pin.Broken(t, timed(), faultsim.One(faultsim.Fault{Hang: true}),
-		"conforms", "chat was given up after 1 attempts and timeout, the policy allows 3")
+		"conforms", "chat was given up after attempt 1 (timeout), the policy allows 3")
 	end := &tr.Actions()[0]
 	assert.Equal(t, 20*time.Second, end.End)
 	assert.Equal(t, "context deadline exceeded", end.Error)

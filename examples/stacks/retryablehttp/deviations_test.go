@@ -120,7 +120,7 @@ func Test501IsNotRetried(t *testing.T) {
 	faultsim.Run(t, a, s)
 
 	a.Policy.Retry = append([]trace.Class{trace.Unknown}, a.Policy.Retry...)
-	pin.Broken(t, a, s, "conforms", "given up after 1 attempts and unknown, the policy allows 3")
+	pin.Broken(t, a, s, "conforms", "given up after attempt 1 (unknown), the policy allows 3")
 }
 
 // Who is told "giving up" is not told why: the status of the last answer is

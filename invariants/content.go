@@ -1,0 +1,215 @@
+package invariants
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// Content is the policy as canonical JSON: what goes into traces, baselines
+// and case files. Two policies that are equal have the same content. It is nil
+// where a number of the policy cannot be written (NaN or infinite), which
+// [Policy.Validate] refuses.
+func (p Policy) Content() json.RawMessage {
+	text, err := p.MarshalJSON()
+	if err != nil {
+		return nil
+	}
+	return trace.Canonical(text)
+}
+
+// MarshalJSON writes the policy for people to read: durations as in Go
+// ("1.5s"), classes by name, the published kinds of jitter by theirs, and
+// nothing that is zero.
+func (p Policy) MarshalJSON() ([]byte, error) {
+	return json.Marshal(policyText{
+		ID: p.ID, MaxAttempts: attempts(p.MaxAttempts), Attempt: span(p.Attempt), Budget: span(p.Budget), BudgetCuts: p.BudgetCuts,
+		Retry: p.Retry, Undone: p.Undone,
+		Backoff: backoffText{
+			Base: span(p.Backoff.Base), Factor: p.Backoff.Factor, Cap: span(p.Backoff.Cap),
+			CapIs: p.Backoff.CapIs, Jitter: p.Backoff.Jitter, Delays: spans(p.Backoff.Delays),
+		},
+		Hint: hintText{p.Hint.Use, span(p.Hint.Limit), p.Hint.Over, p.Hint.Jitter, p.Hint.Classes, p.Hint.Resets},
+		Late: p.Late, BudgetLate: p.BudgetLate, Key: p.Key, Repeatable: p.Repeatable,
+	})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. A field that it does not know
+// is an error that names it. Whether the policy makes sense is the business of
+// [Policy.Validate].
+func (p *Policy) UnmarshalJSON(text []byte) error {
+	var t policyText
+	if err := strictly(text, &t); err != nil {
+		return fmt.Errorf("invariants: policy: %w", err)
+	}
+	*p = Policy{
+		ID: t.ID, MaxAttempts: int(t.MaxAttempts), Attempt: time.Duration(t.Attempt), Budget: time.Duration(t.Budget), BudgetCuts: t.BudgetCuts,
+		Retry: t.Retry, Undone: t.Undone,
+		Backoff: Backoff{
+			Base: time.Duration(t.Backoff.Base), Factor: t.Backoff.Factor, Cap: time.Duration(t.Backoff.Cap),
+			CapIs: t.Backoff.CapIs, Jitter: t.Backoff.Jitter, Delays: durations(t.Backoff.Delays),
+		},
+		Hint: Hint{t.Hint.Use, time.Duration(t.Hint.Limit), t.Hint.Over, t.Hint.Jitter, t.Hint.Classes, t.Hint.Resets},
+		Late: t.Late, BudgetLate: t.BudgetLate, Key: t.Key, Repeatable: t.Repeatable,
+	}
+	return nil
+}
+
+type policyText struct {
+	ID          string        `json:"id,omitzero"`
+	MaxAttempts attempts      `json:"maxAttempts,omitzero"`
+	Attempt     span          `json:"attempt,omitzero"`
+	Budget      span          `json:"budget,omitzero"`
+	BudgetCuts  bool          `json:"budgetCuts,omitzero"`
+	Retry       []trace.Class `json:"retry,omitempty"`
+	Undone      []trace.Class `json:"undone,omitempty"`
+	Backoff     backoffText   `json:"backoff,omitzero"`
+	Hint        hintText      `json:"hint,omitzero"`
+	Late        Late          `json:"late,omitzero"`
+	BudgetLate  Late          `json:"budgetLate,omitzero"`
+	Key         string        `json:"key,omitzero"`
+	Repeatable  bool          `json:"repeatable,omitzero"`
+}
+
+type backoffText struct {
+	Base   span    `json:"base,omitzero"`
+	Factor float64 `json:"factor,omitzero"`
+	Cap    span    `json:"cap,omitzero"`
+	CapIs  CapRule `json:"capIs,omitzero"`
+	Jitter Jitter  `json:"jitter,omitzero"`
+	Delays []span  `json:"delays,omitempty"`
+}
+
+// IsZero is for omitzero: an empty list is as good as none.
+func (b backoffText) IsZero() bool {
+	return b.Base == 0 && b.Factor == 0 && b.Cap == 0 && b.CapIs == "" && b.Jitter.none() && len(b.Delays) == 0
+}
+
+type hintText struct {
+	Use     HintUse       `json:"use,omitzero"`
+	Limit   span          `json:"limit,omitzero"`
+	Over    HintOver      `json:"over,omitzero"`
+	Jitter  float64       `json:"jitter,omitzero"`
+	Classes []trace.Class `json:"classes,omitempty"`
+	Resets  bool          `json:"resets,omitzero"`
+}
+
+// IsZero is for omitzero: an empty list is as good as none.
+func (h hintText) IsZero() bool {
+	return h.Use == "" && h.Limit == 0 && h.Over == "" && h.Jitter == 0 && !h.Resets && len(h.Classes) == 0
+}
+
+// jitterNames are the published kinds.
+var jitterNames = []struct {
+	name string
+	kind Jitter
+}{{"full", FullJitter}, {"equal", EqualJitter}, {"decorrelated", DecorrelatedJitter}}
+
+type jitterText struct {
+	Low          float64 `json:"low,omitzero"`
+	High         float64 `json:"high,omitzero"`
+	Decorrelated bool    `json:"decorrelated,omitzero"`
+}
+
+// MarshalJSON writes a published kind by its name: "full", "equal" or
+// "decorrelated"; any other as {"low":0.8,"high":1.2}.
+func (j Jitter) MarshalJSON() ([]byte, error) {
+	for _, known := range jitterNames {
+		if j == known.kind {
+			return json.Marshal(known.name)
+		}
+	}
+	return json.Marshal(jitterText(j))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (j *Jitter) UnmarshalJSON(text []byte) error {
+	if text = bytes.TrimSpace(text); len(text) > 0 && text[0] == '"' {
+		var name string
+		if err := json.Unmarshal(text, &name); err != nil {
+			return err
+		}
+		for _, known := range jitterNames {
+			if known.name == name {
+				*j = known.kind
+				return nil
+			}
+		}
+		return fmt.Errorf(`jitter %q is not known; say "full", "equal", "decorrelated" or {"low":…,"high":…}`, name)
+	}
+	var t jitterText
+	if err := strictly(text, &t); err != nil {
+		return fmt.Errorf("jitter: %w", err)
+	}
+	*j = Jitter(t)
+	return nil
+}
+
+// strictly decodes one JSON value and refuses fields that it does not know.
+func strictly(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if d.More() {
+		return fmt.Errorf("there is more than one JSON value")
+	}
+	return nil
+}
+
+// span is a duration that reads as in Go.
+type span time.Duration
+
+func (s span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
+
+func (s *span) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf(`%q is no duration; say it as in Go: "1.5s"`, text)
+	}
+	*s = span(d)
+	return nil
+}
+
+func spans(list []time.Duration) (texts []span) {
+	for _, d := range list {
+		texts = append(texts, span(d))
+	}
+	return texts
+}
+
+func durations(texts []span) (list []time.Duration) {
+	for _, s := range texts {
+		list = append(list, time.Duration(s))
+	}
+	return list
+}
+
+// attempts is a number of attempts, or "unlimited".
+type attempts int
+
+const unlimitedText = `"unlimited"`
+
+func (a attempts) MarshalJSON() ([]byte, error) {
+	if a == Unlimited {
+		return []byte(unlimitedText), nil
+	}
+	return json.Marshal(int(a))
+}
+
+func (a *attempts) UnmarshalJSON(text []byte) error {
+	if string(text) == unlimitedText {
+		*a = Unlimited
+		return nil
+	}
+	var n int
+	if err := json.Unmarshal(text, &n); err != nil {
+		return fmt.Errorf(`maxAttempts is %s; say a number, or "unlimited"`, text)
+	}
+	*a = attempts(n)
+	return nil
+}

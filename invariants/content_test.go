@@ -1,0 +1,53 @@
+package invariants_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	. "github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestPolicyReadsAsData(t *testing.T) {
+	p := Policy{
+		ID: "weather/v2", MaxAttempts: 3, Attempt: 1500 * ms, Retry: []trace.Class{trace.Transient, trace.Throttled},
+		Backoff: Backoff{Base: 100 * ms, Cap: 8 * time.Second, Jitter: FullJitter}, Hint: Hint{Limit: 10 * time.Second}, Repeatable: true,
+	}
+	text, err := json.Marshal(p)
+	require.NoError(t, err)
+	require.Equal(t, `{"id":"weather/v2","maxAttempts":3,"attempt":"1.5s","retry":["transient","throttled"],`+
+		`"backoff":{"base":"100ms","cap":"8s","jitter":"full"},"hint":{"limit":"10s"},"repeatable":true}`, string(text))
+	require.Equal(t, string(trace.Canonical(text)), string(p.Content()))
+	require.Equal(t, `{"maxAttempts":"unlimited"}`, string(Policy{MaxAttempts: Unlimited}.Content()))
+	require.Equal(t, `{}`, string(Policy{Retry: []trace.Class{}, Backoff: Backoff{Delays: []time.Duration{}}}.Content()))
+}
+
+func TestPolicyComesBackAsItWas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPolicy(t)
+		var back Policy
+		require.NoError(t, json.Unmarshal(p.Content(), &back))
+		require.Equal(t, p, back)
+		require.Equal(t, p.Content(), back.Content())
+	})
+}
+
+func TestPolicyTextIsReadStrictly(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"retires":3}`:                       `unknown field "retires"`,
+		`{"backoff":{"bsae":"1s"}}`:           `unknown field "bsae"`,
+		`{"backoff":{"jitter":{"hi":1}}}`:     `unknown field "hi"`,
+		`{"backoff":{"jitter":"ful"}}`:        `"ful" is not known`,
+		`{"attempt":"5"}`:                     `"5" is no duration`,
+		`{"maxAttempts":"three"}`:             `say a number, or "unlimited"`,
+		`{"retry":["transitory"]}`:            `unknown class "transitory"`,
+		`{"maxAttempts":1} {"maxAttempts":2}`: `after top-level value`,
+		`{"budget":5}`:                        `cannot unmarshal number`,
+	} {
+		var p Policy
+		require.ErrorContains(t, json.Unmarshal([]byte(text), &p), want, text)
+	}
+}

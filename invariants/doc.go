@@ -1,0 +1,82 @@
+// Package invariants judges traces of retrying programs: was what happened
+// what the declared policy allows?
+//
+// # From policy to verdict
+//
+// A [Policy] is the contract of retrying one tool, as plain data: how many
+// attempts, which failures are retried, how long the waits are, what a tool's
+// own hint does, what happens when time runs short. It is written once, beside
+// the adapter, and reviewed like code.
+//
+// The policy is also an automaton. [Policy.Start] begins a [Series]; after each
+// answer [Series.Next] says what is allowed: stop, for a reason; go on, after a
+// wait within a window; or either. [Conforms] plays the automaton along a trace
+// and compares. So the count is exact, giving up too early is found as surely
+// as going on too long, and the program under test need not cooperate: in
+// virtual time every gap is visible.
+//
+// # Worth retrying, safe to retry
+//
+// These are two questions, and a policy answers both. Worth retrying is a
+// matter of the class: [Policy.Retry] lists the failures that may pass. Every
+// other class is a refusal, and trace.Unknown is no exception. Safe to retry is
+// a matter of the action: a read (Repeatable), a write with an idempotency key
+// (Key), or an outcome that proves that nothing was done (by its class, by
+// Undone, or by what the tool says). A timeout of a payment without a key is
+// worth retrying and not safe: the automaton stops with outcome-unknown.
+// [Policy.Validate] refuses a policy that asks for the impossible.
+//
+// # Narrow invariants
+//
+// Each names one fault, needs no policy or little of it, and reads well in a
+// report: [MaxAttempts], [NoRetryAfter], [StopAfterSuccess], [SameArguments],
+// [OneKey], [OneEffect], [NoFirstDelay], [NoLastDelay], [WaitsInWindow],
+// [HintHonoured], [WithinDeadline], [WithinBudget], [AttemptTimeout],
+// [NoAttemptAfterCancel], [NoCallOnDeadContext], [EndsAtCancel],
+// [CancelReachesTool], [NoAttemptAfterEnd], [HonestEnding], [OneTerminal],
+// [NothingLeft], [Returns], [NoPanic], [NoSpin]. [Policy.Invariants] is all
+// that a policy implies, narrow ones first and Conforms last. An invariant of
+// your own is a literal of [Invariant].
+//
+// # Verdicts
+//
+// A check returns a [Verdict]. Applied counts how often the rule could have
+// been broken. A check that never applied has proved nothing, and [Verify]
+// reports it; [WhereItApplies] gives leave, for one set of rules over many
+// traces. [Find] is the same without a test.
+//
+//	func TestForecastSurvivesTwo503(t *testing.T) {
+//		weather := scripted.NewTool[Query, Forecast](t, "weather").
+//			Fail(trace.Transient, errUnavailable).Times(2).
+//			Return(Forecast{Celsius: 19})
+//		if _, err := agent.Forecast(t.Context(), weather.Call, "Pune"); err != nil {
+//			t.Fatal(err)
+//		}
+//		invariants.Verify(t, weather.Trace(), invariants.MaxAttempts(3), invariants.SameArguments())
+//	}
+//
+// # Contested points
+//
+// Good libraries differ, so the policy declares:
+//
+//   - a hint against the own backoff: Hint.Use (greater, replace, ignore)
+//   - a hint above the limit: Hint.Limit and Hint.Over (stop, clamp, ignore)
+//   - whether a hint starts the backoff anew: Hint.Resets
+//   - jitter, and whether the cap comes before or after it: Backoff.Jitter, Backoff.CapIs
+//   - a next attempt that does not fit: Late for the caller's deadline, BudgetLate for the own budget (stop at once, or begin the wait)
+//   - whether the budget ends an attempt under way: BudgetCuts
+//   - zero attempts: an error, since it means default, unlimited or none elsewhere; [Unlimited] needs a Budget
+//
+// What is a coin flip in any program is legal both ways: an attempt at the very
+// instant of a deadline or cancel, an answer at the instant at which its
+// context ends. One end can have several true reasons ([Decision.Allows]).
+//
+// # What is not judged
+//
+//   - Actions during which an ambiguous call came, where a call that is missing would matter.
+//   - What follows the last event of a trace: an action that is still waiting is no finding.
+//   - The upper end of a wait in which the program fetched credentials or asked what became of an attempt counts from that call's answer.
+//   - Hedged attempts (two at once, at one tool) overlap and are findings of Conforms.
+//   - Circuit breakers, and items of a batch, have no place in a policy.
+//   - The windows are exact. They suit virtual time, not recordings in real time.
+package invariants

@@ -1,0 +1,89 @@
+package invariants_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rehearse-go/rehearse/internal/tracetest"
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// printer stands in for *testing.T.
+type printer struct{}
+
+func (printer) Helper() {}
+func (printer) Errorf(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	for i, line := 0, 0; i < len(text) && line < 2; i++ { // the finding, without the timeline
+		if fmt.Print(text[i : i+1]); text[i] == '\n' {
+			line++
+		}
+	}
+}
+
+// fourTries is what a recorder wrote down: three were allowed.
+func fourTries() *trace.Trace {
+	s := tracetest.New().Begin("forecast")
+	for range 4 {
+		s.Call("weather", `{"city":"Pune"}`).Answer(trace.Transient)
+	}
+	return s.Fail("503").Trace()
+}
+
+func ExampleVerify() {
+	var t printer // in a test: t *testing.T
+	invariants.Verify(t, fourTries(), invariants.MaxAttempts(3), invariants.SameArguments())
+	// Output:
+	// attempts-bounded: forecast: 4 attempts of weather, at most 3 are allowed
+	//     advice: count attempts and not retries, keep one counter for the action, and check it before the wait
+}
+
+func ExampleFind() {
+	for _, f := range invariants.Find(fourTries(), invariants.MaxAttempts(3), invariants.StopAfterSuccess()) {
+		fmt.Println(f.Invariant, f.Events)
+	}
+	// Output: attempts-bounded [7]
+}
+
+func ExamplePolicy_Validate() {
+	p := invariants.Policy{ID: "pay/v1", MaxAttempts: 3, Retry: []trace.Class{trace.Throttled}, Late: "later"}
+	fmt.Println(p.Validate())
+	// Output: policy "pay/v1": Late: is "later"; say LateStop or LateWait
+}
+
+func ExampleSeries_Next() {
+	p := invariants.Policy{
+		MaxAttempts: 2,
+		Retry:       []trace.Class{trace.Throttled},
+		Backoff:     invariants.Backoff{Base: time.Second},
+	}
+	s := p.Start(0, 0)
+	d := s.Next(trace.Outcome{Class: trace.Throttled, Hint: 5 * time.Second}, 0)
+	fmt.Println(d.Do, d.Lo, d.Hi)
+	d = s.Next(trace.Outcome{Class: trace.Throttled}, 5*time.Second)
+	fmt.Println(d.Do, d.Reason)
+	// Output:
+	// go 5s 5s
+	// stop exhausted
+}
+
+func ExampleBackoff_Window() {
+	b := invariants.Backoff{Base: time.Second, Cap: 8 * time.Second, Jitter: invariants.FullJitter}
+	for n := 1; n <= 5; n++ {
+		lo, hi := b.Window(n, 0)
+		fmt.Println(n, lo, hi)
+	}
+	// Output:
+	// 1 0s 1s
+	// 2 0s 2s
+	// 3 0s 4s
+	// 4 0s 8s
+	// 5 0s 8s
+}
+
+func ExamplePolicy_Content() {
+	p := invariants.Policy{ID: "weather/v1", MaxAttempts: 3, Backoff: invariants.Backoff{Base: 100 * time.Millisecond}}
+	fmt.Println(string(p.Content()))
+	// Output: {"backoff":{"base":"100ms"},"id":"weather/v1","maxAttempts":3}
+}

@@ -1,0 +1,102 @@
+package invariants_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+	"github.com/stretchr/testify/require"
+)
+
+// golden compares a text with the file of that name; -update writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}
+
+func TestContradictionsAreNamedWithTheirFix(t *testing.T) {
+	nan := math.NaN()
+	var b strings.Builder
+	for _, c := range []struct {
+		field  string
+		change func(*Policy)
+	}{
+		{"MaxAttempts", func(p *Policy) { p.MaxAttempts = 0 }},
+		{"MaxAttempts", func(p *Policy) { p.MaxAttempts = -2 }},
+		{"MaxAttempts", func(p *Policy) { p.MaxAttempts = Unlimited }},
+		{"Attempt", func(p *Policy) { p.Attempt = -1 }},
+		{"Budget", func(p *Policy) { p.Budget = -1 }},
+		{"Budget", func(p *Policy) { p.BudgetCuts = true }},
+		{"Budget", func(p *Policy) { p.BudgetLate = LateWait }},
+		{"Late", func(p *Policy) { p.Late = "never" }},
+		{"BudgetLate", func(p *Policy) { p.Budget, p.BudgetLate = time.Second, "never" }},
+		{"Retry", func(p *Policy) { p.Retry = []trace.Class{0} }},
+		{"Retry", func(p *Policy) { p.Retry = []trace.Class{99} }},
+		{"Retry", func(p *Policy) { p.Retry = []trace.Class{trace.OK} }},
+		{"Retry", func(p *Policy) { p.Retry = []trace.Class{trace.Declined} }},
+		{"Retry", func(p *Policy) { p.Retry = []trace.Class{trace.Cancelled} }},
+		{"Retry", func(p *Policy) { p.Retry = []trace.Class{trace.Throttled, trace.Throttled} }},
+		{"Retry", func(p *Policy) { p.Retry, p.Repeatable = []trace.Class{trace.Timeout}, false }},
+		{"Undone", func(p *Policy) { p.Undone = []trace.Class{trace.OK} }},
+		{"Undone", func(p *Policy) { p.Undone = []trace.Class{0} }},
+		{"Undone", func(p *Policy) { p.Undone = []trace.Class{trace.Transient, trace.Transient} }},
+		{"Backoff.Base", func(p *Policy) { p.Backoff.Base = -1 }},
+		{"Backoff.Base", func(p *Policy) { p.Backoff = Backoff{Jitter: DecorrelatedJitter} }},
+		{"Backoff.Factor", func(p *Policy) { p.Backoff.Factor = 0.5 }},
+		{"Backoff.Factor", func(p *Policy) { p.Backoff.Factor = nan }},
+		{"Backoff.Factor", func(p *Policy) { p.Backoff.Factor = math.Inf(1) }},
+		{"Backoff.Cap", func(p *Policy) { p.Backoff.Cap = -1 }},
+		{"Backoff.Cap", func(p *Policy) { p.Backoff.Cap = time.Millisecond }},
+		{"Backoff.CapIs", func(p *Policy) { p.Backoff.CapIs = "maybe" }},
+		{"Backoff.Jitter", func(p *Policy) { p.Backoff.Jitter = Jitter{Low: -1, High: 1} }},
+		{"Backoff.Jitter", func(p *Policy) { p.Backoff.Jitter = Between(2, 1) }},
+		{"Backoff.Jitter", func(p *Policy) { p.Backoff.Jitter = Jitter{Low: nan, High: nan} }},
+		{"Backoff.Jitter", func(p *Policy) { p.Backoff.Factor, p.Backoff.Jitter = 2, DecorrelatedJitter }},
+		{"Backoff.Jitter", func(p *Policy) { p.Backoff.Jitter = Jitter{High: 1, Decorrelated: true} }},
+		{"Backoff.Delays", func(p *Policy) { p.Backoff.Delays = []time.Duration{time.Second} }},
+		{"Backoff.Delays", func(p *Policy) { p.Backoff = Backoff{Delays: []time.Duration{1, -1}} }},
+		{"Hint.Use", func(p *Policy) { p.Hint.Use = "perhaps" }},
+		{"Hint.Use", func(p *Policy) { p.Hint = Hint{Use: HintIgnore, Limit: time.Second} }},
+		{"Hint.Over", func(p *Policy) { p.Hint = Hint{Limit: time.Second, Over: "perhaps"} }},
+		{"Hint.Over", func(p *Policy) { p.Hint.Over = OverClamp }},
+		{"Hint.Limit", func(p *Policy) { p.Hint.Limit = -1 }},
+		{"Hint.Jitter", func(p *Policy) { p.Hint.Jitter = -0.1 }},
+		{"Hint.Classes", func(p *Policy) { p.Hint.Classes = []trace.Class{trace.OK} }},
+		{"Hint.Classes", func(p *Policy) { p.Hint.Classes = []trace.Class{trace.Throttled, trace.Throttled} }},
+	} {
+		p := reading(3, Backoff{Base: 100 * ms})
+		require.NoError(t, p.Validate())
+		c.change(&p)
+		err := p.Validate()
+		require.Error(t, err, c.field)
+		named, isPolicyError := errors.AsType[*PolicyError](err)
+		require.True(t, isPolicyError)
+		require.Equal(t, c.field, named.Field, err.Error())
+		require.NotPanics(t, func() { // a policy that contradicts itself still judges without a panic
+			Find(tries(transient, transient, ok).Trace(), p.Invariants()...)
+		})
+		fmt.Fprintln(&b, err)
+	}
+	golden(t, "contradictions.golden", b.String())
+}
+
+func TestEveryContradictionIsReported(t *testing.T) {
+	err := (&Policy{Late: "x", Hint: Hint{Limit: -1}}).Validate()
+	for _, field := range []string{"MaxAttempts", "Late", "Hint.Limit"} {
+		require.ErrorContains(t, err, field)
+	}
+}

@@ -1,0 +1,94 @@
+package invariants_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	. "github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+	"github.com/stretchr/testify/require"
+)
+
+// A recorder is a t that remembers.
+type recorder struct {
+	helped bool
+	errors []string
+}
+
+func (r *recorder) Helper() { r.helped = true }
+func (r *recorder) Errorf(f string, args ...any) {
+	r.errors = append(r.errors, fmt.Sprintf(f, args...))
+}
+
+func (r *recorder) first() string {
+	line, _, _ := strings.Cut(r.errors[0], "\n")
+	return line
+}
+
+func verified(tr *trace.Trace, invs ...Invariant) *recorder {
+	r := &recorder{}
+	Verify(r, tr, invs...)
+	return r
+}
+
+func TestVerifyIsSilentAboutARightTrace(t *testing.T) {
+	r := verified(tries(transient, ok).End().Trace(), MaxAttempts(3), HonestEnding())
+	require.True(t, r.helped)
+	require.Empty(t, r.errors)
+}
+
+func TestVerifyReportsAllFindingsInOneError(t *testing.T) {
+	tr := begin().Call("weather", pune).Answer(forbidden).Call("weather", paris).Answer(transient).End().Trace()
+	r := verified(tr, NoRetryAfter(), SameArguments(), HonestEnding())
+	require.Len(t, r.errors, 1)
+	require.Equal(t, "no-retry-after-refusal: a: weather was called again after it answered forbidden", r.first())
+	require.Contains(t, r.errors[0], "same-arguments: a: attempt 2")
+	require.Contains(t, r.errors[0], "honest-ending: a: the action claims success")
+}
+
+func TestVerifySaysWhatCheckedNothing(t *testing.T) {
+	tr := tries(ok).Trace()
+	require.Contains(t, verified(tr, SameArguments()).first(), "same-arguments: never applied")
+	require.Empty(t, verified(tr, WhereItApplies(SameArguments())).errors)
+	require.Contains(t, verified(nil, SameArguments()).first(), "there is no trace")
+	require.Contains(t, verified(tr).first(), "there are no invariants")
+	require.Contains(t, verified(tr, Invariant{Name: "mine"}).first(), "mine: the invariant has no check")
+	require.Contains(t, verified(tr, WhereItApplies(Invariant{})).first(), "no check")
+	require.Len(t, Find(nil, MaxAttempts(1), Conforms(Policy{})), 2)
+	require.Empty(t, Find(&trace.Trace{}, benchPolicy.Invariants()...))
+	require.NotEmpty(t, Report(nil, Find(nil, MaxAttempts(1))))
+}
+
+func TestWhereItAppliesStillFinds(t *testing.T) {
+	require.Len(t, verified(tries(ok, ok).Trace(), WhereItApplies(StopAfterSuccess())).errors, 1)
+}
+
+// The wording of findings is a product: it changes only on purpose.
+func TestFindingsReadWell(t *testing.T) {
+	p := with(reading(3, Backoff{Base: sec}), func(p *Policy) { p.ID, p.Hint.Limit = "read/v1", 10*sec })
+	var b strings.Builder
+	for _, s := range []*recordedStory{
+		{"too many", tries(transient).After(sec).Call("weather", pune).Answer(transient).After(2*sec).Call("weather", pune).Answer(transient).Call("weather", pune).Answer(transient).Fail("503").Trace()},
+		{"too few", tries(transient).Fail("503").Trace()},
+		{"too soon", tries(transient).After(sec/2).Call("weather", pune).Answer(ok).End().Trace()},
+		{"refused", tries(forbidden, ok).End().Trace()},
+		{"hint too long", begin().Call("weather", pune).Hint(throttle, 3600*sec).After(3600*sec).Call("weather", pune).Answer(ok).End().Trace()},
+		{"hint ignored", begin().Call("weather", pune).Hint(throttle, 5*sec).After(sec).Call("weather", pune).Answer(ok).End().Trace()},
+		{"late", tries(forbidden).After(sec).Fail("403").Trace()},
+		{"wrong name", tries(forbidden).FailFor(trace.ReasonExhausted).Trace()},
+		{"cancelled", tries(transient).At(sec/2).Cancel().At(sec).Call("weather", pune).Answer(ok).End().Trace()},
+		{"made up", tries(forbidden).End().Trace()},
+	} {
+		fmt.Fprintf(&b, "== %s\n", s.name)
+		for _, f := range Find(s.tr, p.Invariants()...) {
+			fmt.Fprint(&b, f)
+		}
+	}
+	golden(t, "findings.golden", b.String())
+}
+
+type recordedStory struct {
+	name string
+	tr   *trace.Trace
+}

@@ -1,0 +1,183 @@
+package invariants
+
+import (
+	"time"
+
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// A walk follows one series of attempts with the policy's automaton:
+//
+//	for w := p.walk(sc, a, s); w.next(); {
+//		… w.step …
+//	}
+//
+// Attempts whose outcome the action did not live to see end it.
+type walk struct {
+	step
+	p    *Policy
+	sc   scene
+	s    *trace.Series
+	auto Series
+	i    int
+}
+
+// A step is one answer, what the policy allows after it, and what followed.
+type step struct {
+	a     *trace.Action
+	at    *trace.Attempt
+	then  *trace.Attempt // nil: the series ends here
+	last  bool           // at is the action's last attempt
+	went  trace.Outcome  // the outcome that the caller went by
+	end   time.Duration  // the instant at which it did
+	d     Decision
+	side  time.Duration // time that calls which are no attempts took before the next one
+	fresh bool          // credentials were fetched before the next attempt
+}
+
+func (p *Policy) walk(sc scene, a *trace.Action, s *trace.Series) walk {
+	w := walk{p: p, sc: sc, s: s, auto: p.Start(a.Begin, a.Deadline)}
+	if a.Cancelled() {
+		w.auto.Cancel(a.Cancel)
+	}
+	w.a = a
+	return w
+}
+
+func (w *walk) next() bool {
+	if w.i >= len(w.s.Attempts) {
+		return false
+	}
+	at, a := &w.s.Attempts[w.i], w.a
+	if !at.Seen || a.Ended && (at.End > a.End || at.Event > a.EndEvent) {
+		return false
+	}
+	w.i++
+	w.auto.Began(at.Begin)
+	w.at, w.then, w.last = at, nil, at.Event == a.Attempts[len(a.Attempts)-1].Event
+	if w.i < len(w.s.Attempts) {
+		w.then = &w.s.Attempts[w.i]
+	}
+	w.decide()
+	return true
+}
+
+// decide asks the automaton. Where the end of the attempt's context and the
+// tool's answer are two things, the code may have gone by either: the reading
+// under which it conforms is taken, and the first one where neither does.
+func (w *walk) decide() {
+	o, at, two := secondReading(w.at)
+	if !two {
+		w.read(w.at.Outcome, w.at.End)
+		return
+	}
+	before := w.auto
+	w.read(w.at.Outcome, w.at.End)
+	if w.fits() {
+		return
+	}
+	first, after := w.step, w.auto
+	w.auto = before
+	w.read(o, at)
+	if w.followed() < at || !w.fits() {
+		w.step, w.auto = first, after
+	}
+}
+
+// secondReading is what else the caller may have gone by: the late answer of a
+// tool that ignored its context; or the end of the context, where the answer
+// came at that very instant or later and nobody wrote down the interrupt.
+func secondReading(at *trace.Attempt) (o trace.Outcome, when time.Duration, two bool) {
+	switch {
+	case at.Interrupted != 0 && at.AnswerEvent >= 0:
+		return at.Answer, at.Answered, true
+	case at.Interrupted == 0 && outlived(at):
+		return trace.Outcome{Class: trace.Timeout}, at.Deadline, true
+	}
+	return trace.Outcome{}, 0, false
+}
+
+// outlived reports whether the answer came when the attempt's time was over.
+func outlived(at *trace.Attempt) bool {
+	return at.Deadline != 0 && at.Seen && at.End >= at.Deadline
+}
+
+// read takes the outcome for what the caller went by.
+func (w *walk) read(o trace.Outcome, at time.Duration) {
+	w.went, w.end = o, at
+	w.d = w.auto.Next(o, at)
+	w.side, w.fresh = 0, false
+	if w.then != nil && len(w.sc.side) > 0 {
+		w.aside()
+	}
+}
+
+// aside takes the calls that are no attempts out of the wait: it may begin
+// when they have been answered, and fresh credentials need no wait at all.
+func (w *walk) aside() {
+	for _, c := range w.sc.between(w.a, w.end, w.then.Begin) {
+		if c.to <= w.then.Begin {
+			w.side = max(w.side, c.to-w.end)
+		}
+		w.fresh = w.fresh || c.role == trace.RoleAuth && w.went.Class == trace.Unauthenticated
+	}
+}
+
+// followed is the instant of what came next: an attempt or the action's end.
+func (s *step) followed() time.Duration {
+	if s.then != nil {
+		return s.then.Begin
+	}
+	return s.a.End
+}
+
+// fits reports whether what followed is what the decision allows.
+func (s *step) fits() bool {
+	if s.then != nil {
+		return s.d.Do != Stop && s.inWindow(s.wait())
+	}
+	if s.d.Do == Go {
+		return false
+	}
+	return !s.a.Ended || !s.last || s.a.End >= s.d.EndLo && s.a.End <= s.d.EndHi && s.agreed()
+}
+
+// agreed reports whether the reason that the program gives is a true one. A
+// success said or due is the business of [HonestEnding].
+func (s *step) agreed() bool {
+	said := s.a.Reason
+	return said == 0 || s.d.Allows(said) || said == trace.ReasonSuccess || s.d.Reason == trace.ReasonSuccess
+}
+
+func (s *step) inWindow(wait time.Duration) bool {
+	return wait >= s.lo() && wait <= plus(s.d.Hi, s.side)
+}
+
+func (s *step) lo() time.Duration {
+	if s.fresh {
+		return 0
+	}
+	return s.d.Lo
+}
+
+// wait is the time until the next attempt. Where a sleeper that does not sleep
+// was asked for the wait, what was asked for counts.
+func (s *step) wait() time.Duration {
+	gap := s.then.Begin - s.end
+	if s.then.Slept && gap >= 0 && gap < s.lo() {
+		return max(gap, s.then.Planned)
+	}
+	return gap
+}
+
+// evidence lists the events that show the step.
+func (s *step) evidence() (answer, after int) {
+	answer = s.at.AnswerEvent
+	if answer < 0 {
+		answer = s.at.Event
+	}
+	if s.then != nil {
+		return answer, s.then.Event
+	}
+	return answer, s.a.EndEvent
+}
