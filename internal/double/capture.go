@@ -48,7 +48,10 @@ func Capture(req *http.Request, f Fields) (*Request, error) {
 		Method: req.Method, Host: strings.ToLower(req.URL.Host), Path: req.URL.Path,
 		Query: req.URL.RawQuery, Key: req.Header.Get(KeyHeader),
 	}
-	if len(req.Header) > 0 {
+	switch {
+	case f.Borrow:
+		r.Header = req.Header
+	case len(req.Header) > 0:
 		r.Header = req.Header.Clone()
 	}
 	if r.Method == "" {
