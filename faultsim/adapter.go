@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rehearse-go/rehearse/invariants"
@@ -77,11 +79,16 @@ func (a *Adapter) validate() error {
 	if a.Trials < 0 {
 		errs = append(errs, fmt.Errorf("adapter %q: Trials is %d: say 0 for the usual number", a.Name, a.Trials))
 	}
-	for name, why := range a.Accept {
-		if !slices.ContainsFunc(a.invariants(), func(inv invariants.Invariant) bool { return inv.Name == name }) {
-			errs = append(errs, fmt.Errorf("adapter %q: Accept names %q, which is none of its invariants", a.Name, name))
+	for i, inv := range a.Invariants {
+		if inv.Name == "" || inv.Check == nil {
+			errs = append(errs, fmt.Errorf("adapter %q: Invariants[%d] has no Name or no Check: give it both", a.Name, i))
 		}
-		if why == "" {
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Accept)) {
+		if !slices.ContainsFunc(a.invariants(), func(inv invariants.Invariant) bool { return inv.Name == name }) {
+			errs = append(errs, fmt.Errorf("adapter %q: Accept names %q, which is none of its invariants: correct the name, or take it out", a.Name, name))
+		}
+		if strings.TrimSpace(a.Accept[name]) == "" {
 			errs = append(errs, fmt.Errorf("adapter %q: Accept gives no reason for %q: say why the deviation is accepted", a.Name, name))
 		}
 	}

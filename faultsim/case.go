@@ -6,9 +6,9 @@ import (
 	"hash/fnv"
 	"os"
 	"path/filepath"
-	"slices"
+	"regexp"
+	"strconv"
 	"strings"
-	"testing"
 )
 
 const caseHeader = "rehearse case 1"
@@ -18,15 +18,23 @@ type savedCase struct {
 	path      string
 	invariant string // the rule that it broke
 	schedule  Schedule
+	source    string // what was read from the file
 }
+
+// packageDir is where the test binary began, which is the folder of the package
+// that it tests. A test may change the working directory.
+var packageDir, _ = os.Getwd()
 
 // caseDir is where the cases of a test live, beside its package.
 func caseDir(test string) string {
 	return filepath.Join("testdata", "rehearse", safeName(test))
 }
 
-// safeName turns a test's name into a file name on every system. Names that
-// would collide after that differ by a hash.
+// inPackage is a path below the package as the program opens it.
+func inPackage(path string) string { return filepath.Join(packageDir, path) }
+
+// safeName turns a name into a file name on every system. Names that would
+// collide after that differ by a hash.
 func safeName(name string) string {
 	safe := strings.Map(func(r rune) rune {
 		switch {
@@ -35,11 +43,16 @@ func safeName(name string) string {
 		}
 		return '_'
 	}, name)
-	if safe != name {
-		safe += "-" + shortHash(name)
+	if len(safe) > longestName {
+		safe = safe[:longestName]
+	}
+	if safe != name || strings.Trim(safe, ".") == "" {
+		safe = strings.TrimLeft(safe, ".") + "-" + shortHash(name)
 	}
 	return safe
 }
+
+const longestName = 120
 
 func shortHash(s string) string {
 	h := fnv.New32a()
@@ -50,54 +63,105 @@ func shortHash(s string) string {
 // text is the content of the case's file.
 func (c *savedCase) text(test, headline string) string {
 	return fmt.Sprintf("%s\n# %s\n# Found by %s, which runs it again first of all. Delete the file once it has lost its point.\ninvariant %s\n\n%s",
-		caseHeader, headline, test, c.invariant, c.schedule.String())
+		caseHeader, strings.Map(oneLine, headline), strings.Map(oneLine, test), wordText(c.invariant), c.schedule.String())
 }
 
-// save writes the case and returns its path. The path follows from the
-// content, so that the same failure is one file.
-func (c *savedCase) save(test, headline string) (string, error) {
-	dir := caseDir(test)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return "", err
+func oneLine(r rune) rune {
+	if r < ' ' {
+		return ' '
 	}
-	path := filepath.Join(dir, c.invariant+"-"+shortHash(c.schedule.String())+".case")
+	return r
+}
+
+// file is the path of the case, below the package. It follows from the
+// content, so that the same failure is one file.
+func (c *savedCase) file(test string) string {
+	return filepath.Join(caseDir(test), safeName(c.invariant)+"-"+shortHash(c.schedule.String())+".case")
+}
+
+// save writes the case and returns its path.
+func (c *savedCase) save(test, headline string) (string, error) {
+	path := c.file(test)
+	dir := inPackage(filepath.Dir(path))
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", brief(err)
+	}
 	temp, err := os.CreateTemp(dir, ".case-*")
 	if err != nil {
-		return "", err
+		return "", brief(err)
 	}
 	_, err = temp.WriteString(c.text(test, headline))
 	err = errors.Join(err, temp.Close(), os.Chmod(temp.Name(), 0o644))
 	if err == nil {
-		err = os.Rename(temp.Name(), path)
+		err = os.Rename(temp.Name(), inPackage(path))
 	}
 	if err != nil {
 		_ = os.Remove(temp.Name())
-		return "", err
+		return "", brief(err)
 	}
 	return path, nil
 }
 
+// brief leaves the path of a temporary file out of an error.
+func brief(err error) error {
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		if rel, bad := filepath.Rel(packageDir, e.Path); bad == nil && !strings.Contains(rel, ".case-") {
+			return fmt.Errorf("%s %s: %w", e.Op, filepath.ToSlash(rel), e.Err)
+		}
+		return fmt.Errorf("%s: %w", e.Op, e.Err)
+	}
+	return err
+}
+
 // loadCases reads the saved cases of a test, in the order of their names.
 func loadCases(test string) ([]savedCase, error) {
-	paths, err := filepath.Glob(filepath.Join(caseDir(test), "*.case"))
+	dir := caseDir(test)
+	entries, err := os.ReadDir(inPackage(dir))
 	if err != nil {
-		return nil, err
+		return nil, nil // no folder: there are no cases
 	}
-	slices.Sort(paths)
-	cases := make([]savedCase, 0, len(paths))
-	for _, path := range paths {
-		content, err := os.ReadFile(path)
+	var cases []savedCase
+	for _, entry := range entries {
+		if filepath.Ext(entry.Name()) != ".case" || strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		path := filepath.ToSlash(filepath.Join(dir, entry.Name()))
+		content, err := os.ReadFile(inPackage(path))
 		if err != nil {
-			return nil, err
+			return nil, brief(err)
 		}
 		c, err := parseCase(string(content))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w\n    fix the line, or delete the file if it has lost its point", path, err)
 		}
-		c.path = path
+		c.path, c.source = path, string(content)
 		cases = append(cases, c)
 	}
 	return cases, nil
+}
+
+// at is the case's path and the line that a finding is about: the one that
+// names the invariant, or the first one of a tool or an attempt.
+func (c *savedCase) at(u *UnfitError) string {
+	action := 0
+	for i, line := range strings.Split(c.source, "\n") {
+		words, err := split(strings.TrimRight(line, "\r"))
+		if err != nil || len(words) == 0 {
+			continue
+		}
+		found := u == nil && words[0] == "invariant"
+		switch {
+		case u == nil || u.action == 0:
+		case words[0] == "action" && !indented(line):
+			action++
+		case indented(line) && action == u.action && words[0] == u.tool:
+			found = u.attempt == 0 || len(words) > 1 && words[1] == strconv.Itoa(u.attempt)
+		}
+		if found {
+			return fmt.Sprintf("%s: line %d", c.path, i+1)
+		}
+	}
+	return c.path
 }
 
 // parseCase reads a case: header, comments, the invariant, the schedule.
@@ -118,7 +182,11 @@ func parseCase(text string) (savedCase, error) {
 			c.schedule, err = parse(strings.Join(lines[i:], ""), i+1)
 			return c, err
 		case strings.HasPrefix(word, "invariant ") && c.invariant == "":
-			c.invariant = strings.TrimSpace(strings.TrimPrefix(word, "invariant "))
+			words, err := split(word)
+			if err != nil || len(words) != 2 || words[1] == "" {
+				return c, &ParseError{i + 1, fmt.Sprintf("%q is not \"invariant NAME\", with quotation marks around a name of several words", word)}
+			}
+			c.invariant = words[1]
 		default:
 			return c, &ParseError{i + 1, fmt.Sprintf("%q is neither \"invariant NAME\" nor the schedule", word)}
 		}
@@ -126,11 +194,22 @@ func parseCase(text string) (savedCase, error) {
 	return c, &ParseError{len(lines), fmt.Sprintf("the case has no schedule: it begins with a line %q", scheduleHeader)}
 }
 
-// rerun is the command that runs the test again.
-func rerun(t *testing.T) string {
-	parts := strings.Split(t.Name(), "/")
+// rerun is the command that runs the test again. Where the case is not on
+// disk, the seed and the number of trials belong to it.
+func (c *check) rerun(drawn bool) string {
+	parts := strings.Split(c.t.Name(), "/")
 	for i := range parts {
-		parts[i] = "^" + quoteMeta(parts[i]) + "$"
+		parts[i] = "^" + regexp.QuoteMeta(parts[i]) + "$"
 	}
-	return fmt.Sprintf("go test -run '%s' %s", strings.Join(parts, "/"), packageOf())
+	command := "go test -run " + shellQuote(strings.Join(parts, "/")) + " " + packageOf()
+	if drawn && c.set.seed != nameSeed(c.t.Name()) {
+		command += fmt.Sprintf(" -rehearse.seed=%d", c.set.seed)
+	}
+	if drawn && c.set.trials != defaultTrials {
+		command += fmt.Sprintf(" -rehearse.trials=%d", c.set.trials)
+	}
+	return command
 }
+
+// shellQuote quotes for a shell.
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -1,8 +1,11 @@
 package faultsim
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -48,6 +51,7 @@ type check struct {
 	set     settings
 	invs    []invariants.Invariant
 	content []byte
+	drawer  *drawer
 	gen     *rapid.Generator[Schedule]
 	seen    sync.Map // names of accepted invariants that had findings
 }
@@ -62,16 +66,42 @@ func (c *check) replay() {
 	for i := range cases {
 		k := &cases[i]
 		if !c.knows(k.invariant) {
-			c.t.Fatalf("%s: the invariant %q is none of those of adapter %q\n    correct the name, or delete the file if it has lost its point", k.path, k.invariant, c.a.Name)
+			c.t.Fatalf("%s: the invariant %q is none of those of adapter %q: %s\n    correct the name, or delete the file if it has lost its point", k.at(nil), k.invariant, c.a.Name, strings.Join(c.names(), ", "))
 		}
-		r := c.trial(&k.schedule, nil)
+		origin := "saved case " + k.path
+		r, rate := c.again(k)
+		if u, ok := errors.AsType[*UnfitError](r.err); ok {
+			c.t.Fatalf("%s: the case no longer fits the adapter: %v\n    correct the line, or delete the file if it has lost its point", k.at(u), u)
+		}
 		if r.err != nil {
-			c.t.Fatalf("%s: the case no longer fits: %v\n    correct the file, or delete it if it has lost its point", k.path, r.err)
+			c.unplayable(r.err, &k.schedule, origin, k.path)
 		}
 		if r.broken() {
-			c.report(r, &k.schedule, "saved case "+k.path, k.path)
+			if rate < reruns {
+				origin += rareness(rate)
+			}
+			r.lead(k.invariant)
+			c.report(r, &k.schedule, origin, k.path)
 		}
 	}
+}
+
+// again runs a saved case, as often as it takes to see a failure that a race
+// decides, and counts the runs that fail.
+func (c *check) again(k *savedCase) (r *result, rate int) {
+	for range reruns {
+		now := c.trial(&k.schedule)
+		if now.err != nil {
+			return now, 0
+		}
+		if now.broken() {
+			rate++
+		}
+		if r == nil || !r.broken() {
+			r = now
+		}
+	}
+	return r, rate
 }
 
 func (c *check) knows(name string) bool {
@@ -83,6 +113,15 @@ func (c *check) knows(name string) bool {
 	return name == frozenClock
 }
 
+// names lists the invariants that a case can name.
+func (c *check) names() []string {
+	list := make([]string, len(c.invs))
+	for i := range c.invs {
+		list[i] = c.invs[i].Name
+	}
+	return list
+}
+
 // explore runs the drawn trials.
 func (c *check) explore() {
 	c.t.Helper()
@@ -90,92 +129,136 @@ func (c *check) explore() {
 	if err != nil {
 		c.t.Fatalf("%v", err)
 	}
-	c.gen = newDrawer(c.a, tools).schedules()
+	c.drawer = newDrawer(c.a, tools)
+	c.gen = c.drawer.schedules()
 	c.t.Attr("rehearse.seed", fmt.Sprint(c.set.seed))
 	c.t.Attr("rehearse.policy", c.a.Policy.ID)
-	n := c.firstFailing()
-	if n < 0 {
-		return
+	if c.set.exploring {
+		c.t.Logf("exploring; run it again: %s", c.rerun(true))
 	}
-	s := c.draw(n)
-	r := c.trial(&s, nil)
-	c.failed(n, s, r)
+	if n, r := c.firstFailing(); r != nil {
+		c.failed(n, c.draw(n), r)
+	}
 }
 
-// draw is the schedule of trial n. It is what rapid draws at the trial's seed,
-// so that rapid can take a failing one up again and shrink it.
+// draw is the schedule of trial n: what rapid draws at the trial's own seed.
 func (c *check) draw(n int) Schedule { return c.gen.Example(int(trialSeed(c.set.seed, n))) }
 
-// firstFailing runs the trials and returns the number of the first one that
-// fails, whatever the number of workers; -1: none does.
-func (c *check) firstFailing() int {
+// firstFailing runs the trials and returns the first one that fails, whatever
+// the number of workers; nil: none does.
+func (c *check) firstFailing() (number int, r *result) {
+	p := &pool{trials: int64(c.set.trials), finished: make(chan struct{})}
+	p.failed.Store(p.trials)
 	workers := min(runtime.GOMAXPROCS(0), c.set.trials)
 	if c.a.Serial {
 		workers = 1
 	}
-	var next, done atomic.Int64
-	var failed atomic.Int64
-	failed.Store(int64(c.set.trials))
+	p.current = make([]atomic.Pointer[trial], workers)
+	p.numbers = make([]atomic.Int64, len(p.current))
 	var wg sync.WaitGroup
-	finished := make(chan struct{})
-	current := make([]atomic.Pointer[trial], workers)
-	for w := range workers {
-		wg.Go(func() {
-			var old *trace.Trace
-			for {
-				n := next.Add(1) - 1
-				if n >= failed.Load() {
-					return
-				}
-				s := c.draw(int(n))
-				x := &trial{a: c.a, s: &s, content: c.content, storage: old}
-				current[w].Store(x)
-				r := c.judge(x)
-				done.Add(1)
-				old = r.tr
-				if r.broken() || r.err != nil {
-					lower(&failed, n)
-					old = nil
-				}
-			}
-		})
+	for w := range p.current {
+		wg.Go(func() { c.work(p, w) })
 	}
-	go func() { wg.Wait(); close(finished) }()
-	c.watch(finished, &done, current)
-	if n := failed.Load(); n < int64(c.set.trials) {
-		return int(n)
-	}
-	return -1
+	go func() { wg.Wait(); close(p.finished) }()
+	c.watch(p)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int(p.failed.Load()), p.first
 }
 
-// lower stores n where it is smaller.
-func lower(v *atomic.Int64, n int64) {
-	for old := v.Load(); n < old && !v.CompareAndSwap(old, n); old = v.Load() {
+// A pool is what the workers of one property share.
+type pool struct {
+	trials   int64
+	next     atomic.Int64
+	done     atomic.Int64
+	failed   atomic.Int64            // the lowest number of a trial that failed
+	mu       sync.Mutex              // guards first, and the changes of failed
+	first    *result                 // what came of that trial
+	stopped  atomic.Bool             // no further trial begins
+	current  []atomic.Pointer[trial] // what each worker runs; nil: nothing
+	numbers  []atomic.Int64          // the number of that trial
+	finished chan struct{}
+}
+
+// work runs trials until there are none left that matter.
+func (c *check) work(p *pool, w int) {
+	var old *trace.Trace
+	var n int64
+	ended := true
+	defer func() {
+		p.current[w].Store(nil)
+		if ended {
+			p.fails(n, &result{err: errEnded})
+		}
+	}()
+	for {
+		n = p.next.Add(1) - 1
+		if n >= p.failed.Load() || p.stopped.Load() {
+			ended = false
+			return
+		}
+		s := c.draw(int(n))
+		x := newTrial(c.a, &s, c.content, old)
+		x.drawn = true
+		p.numbers[w].Store(n)
+		p.current[w].Store(x)
+		r := c.judge(x.run(c.t))
+		p.current[w].Store(nil)
+		p.done.Add(1)
+		old = r.tr
+		if r.broken() || r.err != nil {
+			failed := r
+			p.fails(n, &failed)
+			old = nil
+		}
+	}
+}
+
+// fails notes a trial that failed, unless one before it has.
+func (p *pool) fails(n int64, r *result) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n < p.failed.Load() {
+		p.failed.Store(n)
+		p.first = r
 	}
 }
 
 // watch waits for the workers. Where no trial ends for a while, virtual time
 // stands still in one of them, and the test ends with the cause.
-func (c *check) watch(finished chan struct{}, done *atomic.Int64, current []atomic.Pointer[trial]) {
+func (c *check) watch(p *pool) {
 	c.t.Helper()
 	tick := time.NewTicker(frozenAfter)
 	defer tick.Stop()
 	for last := int64(-1); ; {
 		select {
-		case <-finished:
+		case <-p.finished:
 			return
 		case <-tick.C:
 		}
-		if now := done.Load(); now != last {
+		if now := p.done.Load(); now != last {
 			last = now
 			continue
 		}
-		for i := range current {
-			if x := current[i].Load(); x != nil {
-				c.t.Fatalf("%s\n%s", frozenReport(x), indent("schedule", x.s.String()))
-			}
+		p.stopped.Store(true)
+		x, n := p.frozen()
+		if x == nil || n > p.failed.Load() {
+			return // it is behind a trial that failed, which is the one to report
+		}
+		origin := fmt.Sprintf("trial %d of %d, seed %d", n+1, p.trials, c.set.seed)
+		c.unplayable(&FrozenError{frozenReport(x)}, x.s, origin, "")
+	}
+}
+
+// frozen is the first of the trials that have not ended.
+func (p *pool) frozen() (first *trial, number int64) {
+	for w := range p.current {
+		x, n := p.current[w].Load(), p.numbers[w].Load()
+		if x != nil && (first == nil || n < number) {
+			first, number = x, n
 		}
 	}
+	return first, number
 }
 
 // A result is a judged trial.
@@ -197,15 +280,18 @@ func (r *result) breaks(name string) bool {
 	return false
 }
 
-// trial runs and judges one schedule.
-func (c *check) trial(s *Schedule, storage *trace.Trace) *result {
-	r := c.judge(&trial{a: c.a, s: s, content: c.content, storage: storage})
+// trial runs and judges one schedule alone.
+func (c *check) trial(s *Schedule) *result {
+	r := c.judge(watched(c.t, newTrial(c.a, s, c.content, nil)))
 	return &r
 }
 
-func (c *check) judge(x *trial) result {
-	tr, err := x.run(c.t)
+// judge reads a trial's trace.
+func (c *check) judge(tr *trace.Trace, err error) result {
 	r := result{tr: tr, err: err}
+	if err != nil {
+		return r
+	}
 	for i := range c.invs {
 		v := c.invs[i].Check(tr)
 		if len(v.Findings) == 0 {
@@ -223,9 +309,9 @@ func (c *check) judge(x *trial) result {
 // accepted fails the test for accepted deviations that did not occur.
 func (c *check) accepted() {
 	c.t.Helper()
-	for name, why := range c.a.Accept {
+	for _, name := range slices.Sorted(maps.Keys(c.a.Accept)) {
 		if _, ok := c.seen.Load(name); !ok {
-			c.t.Errorf("Accept lists %s (%q), which did not occur in %d trials: take it out", name, strings.TrimSpace(why), c.set.trials)
+			c.t.Errorf("Accept lists %s (%q), which did not occur in %d trials: take it out", name, strings.TrimSpace(c.a.Accept[name]), c.set.trials)
 		}
 	}
 }

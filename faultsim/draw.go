@@ -171,18 +171,19 @@ func (d *drawer) hint(t *rapid.T, n int) time.Duration {
 }
 
 // cancel draws when the caller cancels, from the attempt's arrival: in flight,
-// just before or after the answer, or during the wait that follows.
+// a nanosecond before or after the answer, or during the wait that follows.
 func (d *drawer) cancel(t *rapid.T, f *Fault, n int) time.Duration {
 	_, hi := d.p.Backoff.Window(n, 0)
 	answer := d.seen(f)
 	wait := min(max(hi, f.Hint), time.Hour).Truncate(40)
-	return odd(max(1, answer+[...]time.Duration{3, -3, wait/2 + 3, -answer / 2, wait/4 + 3, wait - 3, wait + 3, 3}[below(t, 8)]))
+	return odd(max(1, answer+[...]time.Duration{1, -1, wait/2 + 3, -answer / 2, wait/4 + 3, wait - 1, wait + 1, 1}[below(t, 8)]))
 }
 
 // odd keeps what the caller does off the tens of nanoseconds, on which the
-// answers fall: events at one instant come in random order. Offsets of 3 ns
-// stay off them, whatever came before and whichever action of three it is,
-// also where an HTTP-date brings the time back to a whole second.
+// answers fall: events at one instant come in random order. An offset of a
+// nanosecond stays off them, whatever came before, also where an HTTP-date
+// brings the time back to a whole second. Actions at once keep off each other
+// by being 3 ns apart.
 func odd(at time.Duration) time.Duration {
 	if at%10 == 0 {
 		at += 5
@@ -215,7 +216,7 @@ func (d *drawer) deadline(t *rapid.T, p *Plan) time.Duration {
 			}
 		}
 	}
-	return odd(max(1, at.Truncate(10)+[...]time.Duration{3, -3, 13, time.Millisecond + 13}[below(t, 4)]))
+	return odd(max(1, at.Truncate(10)+[...]time.Duration{1, -1, 11, time.Millisecond + 11}[below(t, 4)]))
 }
 
 // moment draws an instant within the time that the action can take.

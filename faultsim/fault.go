@@ -1,6 +1,8 @@
 package faultsim
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -54,6 +56,27 @@ func (f *Fault) class() trace.Class {
 	return f.Class
 }
 
+// validate reports what makes the fault unplayable.
+func (f *Fault) validate() error {
+	for _, d := range [...]struct {
+		field string
+		value time.Duration
+	}{{"Hint", f.Hint}, {"Latency", f.Latency}, {"Cancel", f.Cancel}} {
+		if d.value < 0 {
+			return fmt.Errorf("%s is %v: times are counted forward; 0 is none", d.field, d.value)
+		}
+	}
+	switch {
+	case f.Class > trace.Unknown:
+		return fmt.Errorf("Class is %v, which does not exist", f.Class)
+	case f.Form != HintSeconds && f.Form != HintDate && f.Form != HintMillis:
+		return fmt.Errorf("Form is %q: say HintSeconds, HintDate or HintMillis", f.Form)
+	case f.Hang && f.Latency > 0:
+		return errors.New("Hang and Latency contradict each other: a tool that hangs does not answer; clear one")
+	}
+	return nil
+}
+
 // Fail is a fault of the class, at once.
 func Fail(c trace.Class) Fault { return Fault{Class: c} }
 
@@ -78,7 +101,8 @@ type Plan struct {
 	Deadline time.Duration
 
 	// Cancel is when the caller cancels, counted from the action's begin; 0:
-	// never. Negative: before the action begins.
+	// never. Negative: before the action begins, which the text form writes as
+	// cancel=before.
 	Cancel time.Duration
 }
 
@@ -89,7 +113,7 @@ type Schedule struct {
 	// one action and no faults.
 	Actions []Plan
 
-	// AtOnce: the actions begin together, a nanosecond apart so that their
+	// AtOnce: the actions begin together, 3 ns apart so that their
 	// order is data, instead of one after another.
 	AtOnce bool
 }

@@ -12,13 +12,13 @@ import (
 // clock.Mock outside a bubble, which is how such code is tested elsewhere. The
 // figure that counts is the ratio.
 func BenchmarkAgainstMockClock(b *testing.B) {
-	a, s := homeAdapter(), homeSchedule()
+	a, s := speedAdapter(), speedSchedule()
 	inTest(b, func(t *testing.T) {
 		var trials, mocks time.Duration
 		for b.Loop() {
 			start := time.Now()
 			for range 100 {
-				x := trial{a: &a, s: &s, content: []byte("{}")}
+				x := newTrial(&a, &s, []byte("{}"), nil)
 				if _, err := x.run(t); err != nil {
 					t.Fatal(err)
 				}

@@ -3,23 +3,22 @@ package faultsim
 import (
 	"os"
 	"path/filepath"
-	"regexp"
+	"runtime/debug"
+	"strings"
 )
 
-// quoteMeta quotes a test's name for -run and a shell's single quotes.
-func quoteMeta(name string) string { return regexp.QuoteMeta(name) }
-
-// packageOf is the package of the running test as an argument of go test,
-// seen from the root of its module: go test runs a test binary in the folder
-// of its package.
+// packageOf is the package of the running test as an argument of go test: its
+// import path, which means the same in every folder of its module; else the
+// path from the root of the module.
 func packageOf() string {
-	here, err := os.Getwd()
-	if err != nil {
-		return "."
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if path, ok := strings.CutSuffix(info.Path, ".test"); ok && path != "command-line-arguments" {
+			return path
+		}
 	}
-	for root := here; ; root = filepath.Dir(root) {
+	for root := packageDir; ; root = filepath.Dir(root) {
 		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			rel, err := filepath.Rel(root, here)
+			rel, err := filepath.Rel(root, packageDir)
 			if err != nil || rel == "." {
 				return "."
 			}

@@ -1,8 +1,8 @@
 package faultsim
 
 import (
+	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +13,7 @@ import (
 
 // frozenAfter is the real time after which a trial whose virtual clock stands
 // still is given up. A trial takes microseconds.
-const frozenAfter = 10 * time.Second
+var frozenAfter = 10 * time.Second // a variable for tests
 
 // frozenClock is the name of that finding.
 const frozenClock = "frozen-clock"
@@ -28,7 +28,13 @@ type Result struct {
 
 // An UnfitError says that a schedule does not fit the adapter's stage: it
 // speaks of a tool that is not there, or of a failure that the tool cannot show.
-type UnfitError struct{ Text string }
+type UnfitError struct {
+	Text string
+
+	action  int // from 1; 0: it is not about one attempt
+	tool    string
+	attempt int // 0: about the tool as such
+}
 
 func (e *UnfitError) Error() string { return e.Text }
 
@@ -39,8 +45,7 @@ func Trial(t *testing.T, a Adapter, s Schedule) Result {
 	if err := a.validate(); err != nil {
 		return Result{Err: err}
 	}
-	x := &trial{a: &a, s: &s, content: a.content()}
-	tr, err := watched(t, x)
+	tr, err := watched(t, newTrial(&a, &s, a.content(), nil))
 	if err != nil {
 		return Result{Err: err}
 	}
@@ -68,7 +73,8 @@ func Tools(t *testing.T, a Adapter) (names []string, can func(Fault) bool, err e
 
 // inspect builds the subject once to learn which tools it puts on the stage.
 func inspect(t *testing.T, a *Adapter) ([]*tool, error) {
-	x := &trial{a: a, s: &Schedule{}, content: a.content(), idle: true}
+	x := newTrial(a, &Schedule{}, a.content(), nil)
+	x.idle = true
 	if _, err := watched(t, x); err != nil {
 		return nil, err
 	}
@@ -117,16 +123,19 @@ type FrozenError struct{ Report string }
 func (e *FrozenError) Error() string { return e.Report }
 
 // watched runs the trial in a goroutine that can be given up, since a bubble
-// whose clock stands still cannot be ended.
+// whose clock stands still cannot be ended. It finds out where what is left
+// behind is blocked, which takes longer than a trial.
 func watched(t *testing.T, x *trial) (*trace.Trace, error) {
 	type outcome struct {
 		tr  *trace.Trace
 		err error
 	}
+	x.detail = true
 	done := make(chan outcome, 1)
 	go func() {
-		tr, err := x.run(t)
-		done <- outcome{tr, err}
+		o := outcome{err: errEnded}
+		defer func() { done <- o }()
+		o.tr, o.err = x.run(t)
 	}()
 	limit := time.NewTimer(frozenAfter)
 	defer limit.Stop()
@@ -138,33 +147,26 @@ func watched(t *testing.T, x *trial) (*trace.Trace, error) {
 	}
 }
 
-// frozenReport says why virtual time may stand still, what was recorded until
+// errEnded is the error of a trial whose goroutine has been ended. The bubble
+// ends it where the race detector has found something in the trial.
+var errEnded = errors.New("faultsim: the trial was ended by its test: see what the race detector or the code under test has reported")
+
+// frozenReport says why virtual time stands still, what was recorded until
 // then, and which goroutines hold it up.
 func frozenReport(x *trial) string {
+	held := holdups(x.number())
+	cause := "no goroutine shows why"
+	if len(held) > 0 {
+		cause = held[0].cause
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, frozenClock+": virtual time has stood still for %v of real time\n", frozenAfter)
-	b.WriteString("    advice: a goroutine of the code under test waits for something that the bubble does not know: a sync.Mutex that another goroutine holds while it waits, a real network connection, a channel or timer made outside, or a loop without end\n")
-	for _, g := range holdups() {
-		b.WriteString("    " + strings.ReplaceAll(g, "\n", "\n    ") + "\n")
+	fmt.Fprintf(&b, frozenClock+": %s: virtual time has stood still for %v of real time: %s\n", x.a.Name, frozenAfter, cause)
+	b.WriteString("    advice: in a bubble of virtual time, wait only for what the bubble knows: timers, contexts, channels and WaitGroups made in Subject or later. Not for a sync.Mutex whose holder waits, a real network connection, or a channel from outside\n")
+	for _, h := range held[:min(len(held), 4)] {
+		b.WriteString("    " + strings.ReplaceAll(h.stack, "\n", "\n    ") + "\n")
 	}
-	b.WriteString(x.rec.Trace().Timeline())
-	return b.String()
-}
-
-// holdups returns the stacks of the goroutines in a bubble that are not
-// durably blocked, which are the ones that virtual time waits for.
-func holdups() []string {
-	buf := make([]byte, 1<<20)
-	buf = buf[:runtime.Stack(buf, true)]
-	var found []string
-	for g := range strings.SplitSeq(string(buf), "\n\n") {
-		head, _, _ := strings.Cut(g, "\n")
-		if strings.Contains(head, "synctest bubble") && !strings.Contains(head, "(durable)") && !strings.Contains(head, "synctest.Run") {
-			lines := strings.Split(g, "\n")
-			found = append(found, strings.Join(lines[:min(len(lines), 9)], "\n"))
-		}
-	}
-	return found
+	b.WriteString("\n" + x.rec.Trace().Timeline())
+	return strings.TrimRight(b.String(), "\n")
 }
 
 // indent shows a block under a title.

@@ -1,6 +1,8 @@
 package faultsim
 
 import (
+	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"hash/fnv"
@@ -24,9 +26,10 @@ const defaultTrials = 1000
 
 // settings are what one property runs with.
 type settings struct {
-	trials int
-	asked  bool // the number of trials was asked for by flag or variable
-	seed   uint64
+	trials    int
+	asked     bool // the number of trials was asked for by flag or variable
+	seed      uint64
+	exploring bool
 }
 
 // propose takes the adapter's own number of trials where none was asked for.
@@ -40,49 +43,57 @@ func (s *settings) propose(trials int) {
 	}
 }
 
-// settle reads flags and variables; a flag goes before its variable.
+// readSettings reads flags and variables; a flag goes before its variable, and
+// any flag about the seed before any variable about it.
 func readSettings(t *testing.T) (settings, error) {
 	s := settings{trials: defaultTrials, seed: nameSeed(t.Name())}
 	if testing.Short() {
 		s.trials /= 5
 	}
-	trials, err := number("REHEARSE_TRIALS", uint64(max(*flagTrials, 0)))
-	if err != nil {
-		return s, err
+	given := map[string]bool{}
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	err := errors.Join(s.readTrials(given["rehearse.trials"]), s.readSeed(given["rehearse.seed"], given["rehearse.explore"]))
+	return s, err
+}
+
+func (s *settings) readTrials(flagged bool) error {
+	text, n := os.Getenv("REHEARSE_TRIALS"), *flagTrials // read even where the flag wins, for the test cache
+	if flagged && n < 0 {
+		return fmt.Errorf("-rehearse.trials=%d: the number of trials cannot be negative", n)
 	}
-	seed, err := number("REHEARSE_SEED", *flagSeed)
-	if err != nil {
-		return s, err
+	if !flagged && text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil || n < 0 {
+			return fmt.Errorf("REHEARSE_TRIALS=%q is no number of trials: give a whole number, or 0 for the usual one", text)
+		}
 	}
-	if *flagTrials < 0 {
-		return s, fmt.Errorf("-rehearse.trials=%d: the number of trials cannot be negative", *flagTrials)
+	if n > 0 {
+		s.trials, s.asked = n, true
 	}
-	if trials > 0 {
-		s.trials, s.asked = int(trials), true
+	return nil
+}
+
+func (s *settings) readSeed(seedFlagged, exploreFlagged bool) error {
+	seed, explore := *flagSeed, *flagExplore
+	seedText, exploreText := os.Getenv("REHEARSE_SEED"), os.Getenv("REHEARSE_EXPLORE")
+	if !seedFlagged && !exploreFlagged {
+		var err error
+		if seed, err = strconv.ParseUint(cmp.Or(seedText, "0"), 0, 64); err != nil {
+			return fmt.Errorf("REHEARSE_SEED=%q is no seed: give the whole number that a failure prints, or 0 for the one of the test's name", seedText)
+		}
+		if explore, err = strconv.ParseBool(cmp.Or(exploreText, "false")); err != nil {
+			return fmt.Errorf("REHEARSE_EXPLORE=%q is neither true nor false", exploreText)
+		}
 	}
-	explore := *flagExplore || os.Getenv("REHEARSE_EXPLORE") != ""
 	switch {
 	case seed != 0 && explore:
-		return s, fmt.Errorf("-rehearse.seed and -rehearse.explore are both given: a seed repeats a run, exploring takes a new one")
+		return errors.New("a seed and exploring are both asked for (-rehearse.seed or REHEARSE_SEED, -rehearse.explore or REHEARSE_EXPLORE): a seed repeats a run, exploring takes a new one")
 	case seed != 0:
 		s.seed = seed
 	case explore:
-		s.seed = mix(uint64(time.Now().UnixNano()))
+		s.seed, s.exploring = mix(uint64(time.Now().UnixNano())), true
 	}
-	return s, nil
-}
-
-// number is the flag's value, else the variable's.
-func number(variable string, flagged uint64) (uint64, error) {
-	text := os.Getenv(variable) // read even where the flag wins, for the test cache
-	if flagged != 0 || text == "" {
-		return flagged, nil
-	}
-	n, err := strconv.ParseUint(text, 0, 63)
-	if err != nil {
-		return 0, fmt.Errorf("%s=%q is no number", variable, text)
-	}
-	return n, nil
+	return nil
 }
 
 // nameSeed makes a base seed of a test's name: the same commit gives the same

@@ -1,16 +1,12 @@
 package faultsim
 
 import (
-	"flag"
+	"errors"
 	"fmt"
-	"runtime"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rehearse-go/rehearse/invariants"
-	"pgregory.net/rapid"
 )
 
 const (
@@ -24,53 +20,59 @@ func (c *check) failed(n int, s Schedule, r *result) {
 	c.t.Helper()
 	origin := fmt.Sprintf("trial %d of %d, seed %d", n+1, c.set.trials, c.set.seed)
 	if r.err != nil {
-		c.t.Fatalf("%v\n%s", r.err, indent("schedule", s.String()))
+		c.unplayable(r.err, &s, origin, "")
 	}
-	name, rate := c.repeat(&s, r)
-	switch {
-	case rate == 0:
+	again, rate := c.repeat(&s, r.found[0].Invariant)
+	if rate == 0 {
 		c.unrepeatable(s, r, origin)
-	case rate < reruns:
-		origin += fmt.Sprintf("; it fails in %d of %d runs: a race in the code under test decides", rate, reruns)
-	default:
-		s = c.shrink(n, s, name)
-		s = c.trim(s, name)
-		r = c.trial(&s, nil)
 	}
-	r.lead(name)
+	r = again
+	name := r.found[0].Invariant
+	if rate < reruns {
+		origin += rareness(rate)
+	} else if small := c.shrink(s, name); c.always(&small, name, reruns) {
+		s, r = small, c.trial(&small)
+		r.lead(name)
+	}
 	c.report(r, &s, origin, "")
 }
 
-// repeat runs the schedule again and returns the invariant that it breaks
-// first and in how many of the runs.
-func (c *check) repeat(s *Schedule, r *result) (name string, rate int) {
-	var again *result
+// rareness says how often a schedule fails that does not always fail.
+func rareness(rate int) string {
+	return fmt.Sprintf("; it fails in %d of %d runs: a race in the code under test decides", rate, reruns)
+}
+
+// repeat runs the schedule again, and returns one of the runs that break the
+// invariant, or else any other, and how many break the same one.
+func (c *check) repeat(s *Schedule, name string) (again *result, rate int) {
+	var broken []*result
 	for range reruns {
-		if now := c.trial(s, nil); now.broken() {
-			rate++
-			if again == nil {
-				again = now
-			}
+		if r := c.trial(s); r.err == nil && r.broken() {
+			broken = append(broken, r)
 		}
 	}
-	if !r.broken() && again != nil {
-		*r = *again
+	for _, r := range broken {
+		if !r.breaks(name) {
+			continue
+		}
+		if rate++; again == nil {
+			again = r
+			again.lead(name)
+		}
 	}
-	if r.broken() {
-		name = r.found[0].Invariant
+	if again != nil || len(broken) == 0 {
+		return again, rate
 	}
-	return name, rate
+	return broken[0], len(broken)
 }
 
 // unrepeatable reports a failure that does not come back alone.
 func (c *check) unrepeatable(s Schedule, r *result, origin string) {
 	c.t.Helper()
-	text := "state-between-trials: a trial failed among others and passes alone\n" +
+	text := fmt.Sprintf("state-between-trials: a trial broke %s among others and passes alone\n", r.found[0].Invariant) +
 		"    advice: look for a package-level variable in the code under test (a breaker, a limiter, a client, a counter), or for a race: build everything in Subject\n"
-	if r.broken() {
-		text = r.found[0].String() + text + r.tr.Timeline(r.found[0].Events...)
-	}
-	c.t.Fatalf("%s%s\n%s\nrun it again: %s", text, indent("schedule", s.String()), origin, rerun(c.t))
+	text += "\n" + strings.TrimRight(invariants.Report(r.tr, r.found), "\n")
+	c.t.Fatalf("%s\n%s\n%s\nrun it again: %s", text, indent("schedule", s.String()), origin, c.rerun(true))
 }
 
 // lead puts the findings of the invariant first.
@@ -86,105 +88,19 @@ func (r *result) lead(name string) {
 	r.found = append(first, rest...)
 }
 
-// shrink lets rapid make the schedule of trial n smaller while it breaks the
-// same invariant. Rapid draws it once more from the trial's seed, which it
-// takes from its flags only; they are set for the length of this call, and its
-// own fail file is off, since ours is readable.
-func (c *check) shrink(n int, s Schedule, name string) Schedule {
-	shrinking.Lock()
-	defer shrinking.Unlock()
-	defer setFlags(map[string]string{
-		"rapid.seed":       strconv.FormatUint(trialSeed(c.set.seed, n), 10),
-		"rapid.checks":     "5", // of which -short leaves one
-		"rapid.nofailfile": "true",
-		"rapid.failfile":   "",
-	})()
-	smallest := s
-	stop := time.Now().Add(shrinkTime)
-	tb := &quietTB{name: c.t.Name()}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		rapid.Check(tb, func(t *rapid.T) {
-			s := c.gen.Draw(t, "schedule")
-			if time.Now().After(stop) {
-				return
-			}
-			if r := c.trial(&s, nil); r.breaks(name) {
-				smallest = s
-				t.Fatalf("%s", name)
-			}
-		})
-	}()
-	<-done
-	return smallest
-}
-
-// shrinking guards rapid's flags.
-var shrinking sync.Mutex
-
-// setFlags sets flags and returns a function that puts them back.
-func setFlags(values map[string]string) (restore func()) {
-	old := map[string]string{}
-	for name, value := range values {
-		if f := flag.Lookup(name); f != nil {
-			old[name] = f.Value.String()
-			_ = f.Value.Set(value)
-		}
-	}
-	return func() {
-		for name, value := range old {
-			_ = flag.Lookup(name).Value.Set(value)
-		}
-	}
-}
-
-// A quietTB lets rapid run a property whose outcome we report ourselves.
-type quietTB struct {
-	name   string
-	mu     sync.Mutex
-	failed bool
-}
-
-var _ rapid.TB = (*quietTB)(nil)
-
-func (q *quietTB) Helper()               {}
-func (q *quietTB) Name() string          { return q.name }
-func (q *quietTB) Logf(string, ...any)   {}
-func (q *quietTB) Log(...any)            {}
-func (q *quietTB) Skipf(string, ...any)  { q.SkipNow() }
-func (q *quietTB) Skip(...any)           { q.SkipNow() }
-func (q *quietTB) SkipNow()              { runtime.Goexit() }
-func (q *quietTB) Errorf(string, ...any) { q.Fail() }
-func (q *quietTB) Error(...any)          { q.Fail() }
-func (q *quietTB) Fatalf(string, ...any) { q.FailNow() }
-func (q *quietTB) Fatal(...any)          { q.FailNow() }
-func (q *quietTB) FailNow()              { q.Fail(); runtime.Goexit() }
-
-func (q *quietTB) Fail() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.failed = true
-}
-
-func (q *quietTB) Failed() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.failed
-}
-
-// trim takes out, one at a time, what the failure does not need: options of
-// faults, faults, limits, actions. Rapid cannot take a thing out of the middle
-// of a list whose length it has drawn.
-func (c *check) trim(s Schedule, name string) Schedule {
+// shrink makes the schedule smaller, one step at a time, while it breaks the
+// same invariant. It works on the schedule and not on rapid's bits: rapid takes
+// a seed from its global flags only, and to set them would give that seed to
+// the user's own rapid properties that run at the same time.
+func (c *check) shrink(s Schedule, name string) Schedule {
 	stop := time.Now().Add(shrinkTime)
 	for again := true; again; {
 		again = false
-		for smaller := range simpler(s) {
+		for smaller := range steps(s, c.drawer) {
 			if time.Now().After(stop) {
 				return s
 			}
-			if r := c.trial(&smaller, nil); r.err == nil && r.breaks(name) {
+			if c.always(&smaller, name, 3) {
 				s, again = smaller, true
 				break
 			}
@@ -193,23 +109,51 @@ func (c *check) trim(s Schedule, name string) Schedule {
 	return s
 }
 
+// unplayable ends the test with a trial that has no trace to judge: Subject
+// failed, the clock stands still, or the stage was misused.
+func (c *check) unplayable(err error, s *Schedule, origin, path string) {
+	c.t.Helper()
+	text := err.Error()
+	if _, ok := errors.AsType[*FrozenError](err); !ok {
+		c.t.Fatalf("%s\n%s\n%s\nrun it again: %s", text, indent("schedule", s.String()), origin, c.rerun(true))
+	}
+	k := savedCase{invariant: frozenClock, schedule: *s, path: path}
+	c.fatal(text, &k, origin)
+}
+
+// always reports whether the schedule breaks the invariant in each of n runs. A
+// step can put two events at one instant, where chance decides.
+func (c *check) always(s *Schedule, name string, n int) bool {
+	for range n {
+		if r := c.trial(s); r.err != nil || !r.breaks(name) {
+			return false
+		}
+	}
+	return true
+}
+
 // report saves the case, unless it comes from a file, and ends the test.
 func (c *check) report(r *result, s *Schedule, origin, path string) {
 	c.t.Helper()
-	headline, _, _ := strings.Cut(r.found[0].String(), "\n")
-	saved := "schedule, saved as " + path
-	if path == "" {
-		k := savedCase{invariant: r.found[0].Invariant, schedule: *s}
-		file, err := k.save(c.t.Name(), headline)
-		if saved = "schedule, saved as " + file; err != nil {
-			saved = fmt.Sprintf("schedule, which could not be saved (%v): write the lines below to %s", err, caseDir(c.t.Name())+"/"+k.invariant+".case")
-			c.t.Fatalf("%s", c.text(r, saved, k.text(c.t.Name(), headline), origin))
-		}
-	}
-	c.t.Fatalf("%s", c.text(r, saved, s.String(), origin))
+	text := strings.TrimRight(invariants.Report(r.tr, r.found), "\n")
+	k := savedCase{invariant: r.found[0].Invariant, schedule: *s, path: path}
+	c.fatal(text, &k, origin)
 }
 
-func (c *check) text(r *result, saved, schedule, origin string) string {
-	report := strings.TrimRight(invariants.Report(r.tr, r.found), "\n")
-	return fmt.Sprintf("%s\n%s\n%s\nrun it again: %s", report, indent(saved, schedule), origin, rerun(c.t))
+// fatal ends the test: what broke, the schedule and where it is kept, and the
+// line that runs it again.
+func (c *check) fatal(text string, k *savedCase, origin string) {
+	c.t.Helper()
+	headline, _, _ := strings.Cut(text, "\n")
+	title, schedule, kept := "schedule, saved as "+k.path, k.schedule.String(), true
+	if k.path == "" {
+		file, err := k.save(c.t.Name(), headline)
+		title = "schedule, saved as " + file
+		if err != nil {
+			kept = false
+			title = fmt.Sprintf("case, which could not be saved (%v): write the lines below, without their indent, to %s", err, k.file(c.t.Name()))
+			schedule = k.text(c.t.Name(), headline)
+		}
+	}
+	c.t.Fatalf("%s\n%s\n%s\nrun it again: %s", text, indent(title, schedule), origin, c.rerun(!kept))
 }

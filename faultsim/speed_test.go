@@ -57,7 +57,7 @@ func BenchmarkBare(b *testing.B) {
 	})
 }
 
-func homeAdapter() Adapter {
+func speedAdapter() Adapter {
 	return Adapter{
 		Name:   "forecast",
 		Policy: invariants.Policy{ID: "home/v1", MaxAttempts: 3, Retry: []trace.Class{trace.Transient}, Backoff: invariants.Backoff{Base: 100 * time.Millisecond}, Repeatable: true, Late: invariants.LateWait},
@@ -68,29 +68,65 @@ func homeAdapter() Adapter {
 	}
 }
 
-func homeSchedule() Schedule { return One(Fail(trace.Transient), Fail(trace.Transient)) }
+func speedSchedule() Schedule { return One(Fail(trace.Transient), Fail(trace.Transient)) }
 
 // BenchmarkTrial is one trial of the home subject, and BenchmarkJudgedTrial
 // also judges it.
 func BenchmarkTrial(b *testing.B) { benchmarkTrial(b, nil) }
 
 func BenchmarkJudgedTrial(b *testing.B) {
-	a := homeAdapter()
+	a := speedAdapter()
 	benchmarkTrial(b, a.invariants())
 }
 
 func benchmarkTrial(b *testing.B, invs []invariants.Invariant) {
-	a, s := homeAdapter(), homeSchedule()
+	a, s := speedAdapter(), speedSchedule()
 	c := a.content()
 	inTest(b, func(t *testing.T) {
 		var old *trace.Trace
 		for b.Loop() {
-			x := trial{a: &a, s: &s, content: c, storage: old}
+			x := newTrial(&a, &s, c, old)
+			x.drawn = true
 			tr, err := x.run(t)
 			if err != nil || len(invariants.Find(tr, invs...)) > 0 {
 				t.Fatal("a right subject failed")
 			}
 			old = tr
 		}
+	})
+}
+
+// BenchmarkDrawnSchedule is what a trial of Check costs before it begins.
+func BenchmarkDrawnSchedule(b *testing.B) {
+	a := speedAdapter()
+	inTest(b, func(t *testing.T) {
+		tools, err := inspect(t, &a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gen := newDrawer(&a, tools).schedules()
+		for n := 0; b.Loop(); n++ {
+			gen.Example(n + 1)
+		}
+	})
+}
+
+// BenchmarkWorkers is a property's trials on as many workers as there are
+// cores: run it with -cpu 1,2.
+func BenchmarkWorkers(b *testing.B) {
+	a := homeAdapter()
+	inTest(b, func(t *testing.T) {
+		c := &check{t: t, a: &a, set: settings{trials: 10_000, seed: 1}, invs: a.invariants(), content: a.content()}
+		tools, err := inspect(t, &a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.gen = newDrawer(&a, tools).schedules()
+		for b.Loop() {
+			if n, r := c.firstFailing(); r != nil {
+				t.Fatalf("trial %d failed", n)
+			}
+		}
+		b.ReportMetric(float64(b.N)*10_000/b.Elapsed().Seconds(), "trials/s")
 	})
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,7 +33,6 @@ type Stage struct {
 	closers []func()
 	misuse  []error
 	results map[ledgerKey]any
-	forever chan struct{}
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.
@@ -49,10 +51,13 @@ type act struct {
 	plan   *Plan
 	cancel context.CancelFunc
 	timers []*time.Timer
+	dog    *time.Timer // fires where the action hangs
 	ended  bool
+	hung   bool
 	calls  int
-	errs   []callError // what the doubles answered, latest last
-	result any         // of the latest success
+	errs   []callError  // what the doubles answered, latest last
+	few    [3]callError // storage of the first of them
+	result any          // of the latest success
 	spun   bool
 }
 
@@ -62,8 +67,8 @@ type callError struct {
 	status bool // an HTTP status, which a client words in its own way
 }
 
-func newStage(p *invariants.Policy, rec *trace.Recorder) *Stage {
-	return &Stage{policy: p, rec: rec, limit: 1000 + 2*max(p.MaxAttempts, 0)}
+func (s *Stage) start(p *invariants.Policy, rec *trace.Recorder) {
+	s.policy, s.rec, s.limit = p, rec, 1000+2*max(p.MaxAttempts, 0)
 }
 
 // Close registers a function that stops what the subject keeps running by
@@ -106,14 +111,20 @@ func (s *Stage) main() string {
 // fits reports why the schedule cannot be played on this stage; nil: it can.
 func (s *Stage) fits(sched *Schedule) error {
 	for i := range sched.Actions {
-		for name, faults := range sched.Actions[i].Faults {
+		if d := sched.Actions[i].Deadline; d < 0 {
+			return fmt.Errorf("faultsim: the deadline of action %d is %v: count it from the action's begin, or leave it 0 for none", i+1, d)
+		}
+		for name, faults := range inOrder(sched.Actions[i].Faults) {
 			t := s.lookup(name)
 			if t == nil {
-				return unfit("the schedule speaks of tool %q, the stage has %s", name, s.names())
+				return &UnfitError{fmt.Sprintf("the schedule speaks of tool %q, the stage has %s", name, s.names()), i + 1, name, 0}
 			}
 			for n := range faults {
+				if err := faults[n].validate(); err != nil {
+					return fmt.Errorf("faultsim: %s attempt %d: %w", t.name, n+1, err)
+				}
 				if !t.can(&faults[n]) {
-					return unfit("%s cannot answer as attempt %d plans: %s", t.name, n+1, describe(&faults[n]))
+					return &UnfitError{fmt.Sprintf("%s cannot answer as attempt %d plans: %s", t.name, n+1, describe(&faults[n])), i + 1, name, n + 1}
 				}
 			}
 		}
@@ -121,7 +132,19 @@ func (s *Stage) fits(sched *Schedule) error {
 	return nil
 }
 
-func unfit(format string, args ...any) error { return &UnfitError{fmt.Sprintf(format, args...)} }
+// inOrder yields the lists of a plan in a fixed order.
+func inOrder(lists map[string][]Fault) iter.Seq2[string, []Fault] {
+	if len(lists) < 2 {
+		return maps.All(lists)
+	}
+	return func(yield func(string, []Fault) bool) {
+		for _, name := range slices.Sorted(maps.Keys(lists)) {
+			if !yield(name, lists[name]) {
+				return
+			}
+		}
+	}
+}
 
 func (s *Stage) lookup(name string) *tool {
 	for i, t := range s.tools {
@@ -212,6 +235,9 @@ func (s *Stage) answered(a *act, result any, e callError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.err != nil {
+		if a.errs == nil {
+			a.errs = a.few[:0]
+		}
 		a.errs = append(a.errs, e)
 	} else {
 		a.result = result
@@ -220,16 +246,19 @@ func (s *Stage) answered(a *act, result any, e callError) {
 
 // cause finds the call whose error err keeps: by identity in its chain, or by
 // its text. -1: there were errors, and err keeps none; 0: it cannot be told.
-func (a *act) cause(err error) int {
-	if err == nil || len(a.errs) == 0 {
+func (s *Stage) cause(a *act, err error) int {
+	s.mu.Lock()
+	errs := a.errs[:len(a.errs):len(a.errs)] // a late attempt may add to the list
+	s.mu.Unlock()
+	if err == nil || len(errs) == 0 {
 		return 0
 	}
-	for i := len(a.errs) - 1; i >= 0; i-- {
-		if kept(err, a.errs[i].err) {
-			return a.errs[i].call
+	for i := len(errs) - 1; i >= 0; i-- {
+		if kept(err, errs[i].err) {
+			return errs[i].call
 		}
 	}
-	if a.errs[len(a.errs)-1].status {
+	if errs[len(errs)-1].status {
 		return 0
 	}
 	return -1

@@ -1,6 +1,7 @@
 package faultsim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,7 +23,8 @@ const scheduleHeader = "rehearse schedule 1"
 //	action cancel=1.5s
 //	at-once
 //
-// [Parse] reads it back. Attempts that are not listed are answered at once.
+// [Parse] reads it back. Attempts that are not listed are answered at once, and
+// those that the schedule answers at once are not listed.
 func (s Schedule) String() string {
 	var b strings.Builder
 	b.WriteString(scheduleHeader + "\n")
@@ -38,17 +40,28 @@ func (s Schedule) String() string {
 func (p *Plan) write(b *strings.Builder) {
 	b.WriteString("action")
 	option(b, "deadline", p.Deadline)
-	option(b, "cancel", p.Cancel)
+	if p.Cancel < 0 {
+		b.WriteString(" cancel=before")
+	} else {
+		option(b, "cancel", p.Cancel)
+	}
 	b.WriteString("\n")
 	for _, tool := range slices.Sorted(maps.Keys(p.Faults)) {
 		for i, f := range p.Faults[tool] {
-			if f != (Fault{}) {
-				fmt.Fprintf(b, "  %s %d ", toolText(tool), i+1)
+			if !f.plain() {
+				fmt.Fprintf(b, "  %s %d ", wordText(tool), i+1)
 				f.write(b)
 				b.WriteString("\n")
 			}
 		}
 	}
+}
+
+// plain reports whether the fault is an answer at once.
+func (f *Fault) plain() bool {
+	g := *f
+	g.Class = 0
+	return f.class() == trace.OK && g == Fault{}
 }
 
 func (f *Fault) write(b *strings.Builder) {
@@ -79,8 +92,8 @@ func option(b *strings.Builder, name string, d time.Duration) {
 	}
 }
 
-// toolText quotes a tool's name where it would not read back as one word.
-func toolText(name string) string {
+// wordText quotes a name where it would not read back as one word.
+func wordText(name string) string {
 	if name == "" || strings.ContainsAny(name, " \t\"\n#") || strconv.Quote(name) != `"`+name+`"` {
 		return strconv.Quote(name)
 	}
@@ -111,13 +124,37 @@ func parse(text string, line int) (Schedule, error) {
 	if !p.begun {
 		return Schedule{}, p.errorf("the schedule is empty: begin with %q", scheduleHeader)
 	}
+	if len(p.s.Actions) == 0 {
+		return Schedule{}, p.errorf("the schedule has no action: add a line %q", "action")
+	}
+	p.tidy()
 	return p.s, nil
+}
+
+// tidy takes attempts at the end of a list that are answered at once out, as
+// the text form does.
+func (p *parser) tidy() {
+	for i := range p.s.Actions {
+		plan := &p.s.Actions[i]
+		for tool, list := range plan.Faults {
+			for len(list) > 0 && list[len(list)-1].plain() {
+				list = list[:len(list)-1]
+			}
+			if plan.Faults[tool] = list; len(list) == 0 {
+				delete(plan.Faults, tool)
+			}
+		}
+		if len(plan.Faults) == 0 {
+			plan.Faults = nil
+		}
+	}
 }
 
 type parser struct {
 	s     Schedule
 	line  int
 	begun bool
+	total int // attempts up to now, those between the listed ones included
 }
 
 func (p *parser) errorf(format string, args ...any) error {
@@ -165,7 +202,7 @@ func (p *parser) fault(words []string) error {
 	}
 	n, err := strconv.Atoi(words[1])
 	if err != nil || n < 1 || n > maxAttempt {
-		return p.errorf("attempt %q is no number from 1 to %d", words[1], maxAttempt)
+		return p.errorf("attempt %q is no number from 1 to %d: attempts are counted from 1", words[1], maxAttempt)
 	}
 	var f Fault
 	if words[2] == "hang" {
@@ -176,13 +213,23 @@ func (p *parser) fault(words []string) error {
 	if f.Class == trace.OK {
 		f.Class = 0
 	}
-	if err := p.options(words[3:], f.option); err != nil {
+	if err := p.options(words[3:], func(name, value string) error {
+		if name == "hang" && words[2] == "hang" {
+			return errors.New("hang is given twice: take one out")
+		}
+		return f.option(name, value)
+	}); err != nil {
 		return err
+	}
+	if f.Hang && f.Latency > 0 {
+		return p.errorf("hang and after= contradict each other: a tool that hangs does not answer; take one out")
 	}
 	return p.place(words[0], n, f)
 }
 
-const maxAttempt = 1_000_000
+// maxAttempt bounds the attempts of a schedule that is read, over all lists: a
+// line of a hostile file must not cost gigabytes.
+const maxAttempt = 100_000
 
 // place stores the fault of an attempt; attempts come in rising order.
 func (p *parser) place(tool string, n int, f Fault) error {
@@ -194,6 +241,9 @@ func (p *parser) place(tool string, n int, f Fault) error {
 	if n <= len(list) {
 		return p.errorf("attempt %d of %s comes after attempt %d: list each once, in rising order", n, tool, len(list))
 	}
+	if p.total += n - len(list); p.total > maxAttempt {
+		return p.errorf("the schedule plans more than %d attempts: take some out", maxAttempt)
+	}
 	plan.Faults[tool] = append(append(list, make([]Fault, n-1-len(list))...), f)
 	return nil
 }
@@ -201,11 +251,13 @@ func (p *parser) place(tool string, n int, f Fault) error {
 func (p *parser) options(words []string, set func(name, value string) error) error {
 	seen := map[string]bool{}
 	for _, w := range words {
-		name, value, _ := strings.Cut(w, "=")
+		name, value, valued := strings.Cut(w, "=")
 		if seen[name] {
-			return p.errorf("%s is given twice", name)
+			return p.errorf("%s is given twice: take one out", name)
 		}
-		seen[name] = true
+		if seen[name] = true; valued && value == "" {
+			return p.errorf("%s= has no value: give it one, or take it out", name)
+		}
 		if err := set(name, value); err != nil {
 			return p.errorf("%v", err)
 		}
@@ -219,7 +271,9 @@ func (p *parser) planOption(name, value string) (err error) {
 	case "deadline":
 		plan.Deadline, err = positive(name, value)
 	case "cancel":
-		plan.Cancel, err = duration(name, value)
+		if plan.Cancel, err = -1, nil; value != "before" {
+			plan.Cancel, err = positive(name, value)
+		}
 	default:
 		err = fmt.Errorf("unknown option %q of an action; known are deadline=, cancel=", name)
 	}
@@ -253,15 +307,20 @@ func (f *Fault) option(name, value string) (err error) {
 
 func bare(name, value string) error {
 	if value != "" {
-		return fmt.Errorf("%s takes no value", name)
+		return fmt.Errorf("%s takes no value: write %s alone", name, name)
 	}
 	return nil
 }
 
 func duration(name, value string) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
-	if err != nil || d == 0 {
-		return 0, fmt.Errorf("%s=%s is no duration such as 1.5s", name, value)
+	switch {
+	case err != nil && strings.ContainsAny(value, "0123456789") && !strings.Contains(err.Error(), "unit"):
+		return 0, fmt.Errorf("%s=%s is no duration such as 1.5s, or longer than 290 years", name, value)
+	case err != nil:
+		return 0, fmt.Errorf("%s=%s is no duration: write a number and a unit, such as %s=1.5s", name, value, name)
+	case d == 0:
+		return 0, fmt.Errorf("%s=%s is nothing: take it out", name, value)
 	}
 	return d, nil
 }
@@ -269,7 +328,7 @@ func duration(name, value string) (time.Duration, error) {
 func positive(name, value string) (time.Duration, error) {
 	d, err := duration(name, value)
 	if err == nil && d < 0 {
-		err = fmt.Errorf("%s=%s is negative", name, value)
+		err = fmt.Errorf("%s=%s is negative: times are counted forward", name, value)
 	}
 	return d, err
 }
@@ -293,6 +352,9 @@ func split(line string) ([]string, error) {
 		}
 		word, _ := strconv.Unquote(quoted)
 		words, rest = append(words, word), rest[len(quoted):]
+		if rest != "" && rest[0] != ' ' && rest[0] != '\t' {
+			return nil, fmt.Errorf("there is no space after %s in %q", quoted, line)
+		}
 	}
 	return words, nil
 }

@@ -3,10 +3,12 @@ package faultsim
 import (
 	"context"
 	"fmt"
+	"os"
 	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,31 +20,46 @@ import (
 // epoch so small that it hides bugs in the reading of dates.
 var epoch = time.Date(2026, time.March, 14, 9, 26, 53, 0, time.UTC)
 
-// A trial plays one schedule on a fresh subject, in a bubble of its own.
+// A trial plays one schedule on a fresh subject, in a bubble of its own. What
+// it needs is one allocation, since there are many trials.
 type trial struct {
 	a       *Adapter
 	s       *Schedule
-	rec     *trace.Recorder
-	stage   *Stage
-	storage *trace.Trace // whose storage may be written over; nil: none
-	content []byte       // the policy's content
-	longest time.Duration
 	idle    bool // build the subject and run nothing
+	drawn   bool // the schedule was drawn for this stage, so it fits
+	detail  bool // say where what is left behind is blocked
+	longest time.Duration
 
-	err  error // the schedule cannot be played, or Subject panicked
-	leak string
+	rec   trace.Recorder
+	stage Stage
+	first act     // storage of the first action
+	few   [1]*act // storage of the list of actions
+
+	done   bool         // the phases went through to their end
+	closed bool         // the last phase has begun
+	relief relief       // of an action that hangs
+	err    error        // the schedule cannot be played, or Subject failed
+	leak   string       // the bubble's complaint
+	bubble atomic.Value // the number of its bubble, in detail: a string
+}
+
+// newTrial makes a trial. storage is a trace that nobody reads any more, whose
+// storage may be written over; nil: none.
+func newTrial(a *Adapter, s *Schedule, content []byte, storage *trace.Trace) *trial {
+	x := &trial{a: a, s: s}
+	x.rec.Clear, x.rec.Key, x.rec.Policy = true, a.Policy.Key, content
+	if storage != nil {
+		x.rec.Recycle(storage)
+	}
+	x.stage.start(&a.Policy, &x.rec)
+	x.stage.acts, x.stage.serial = x.few[:0], a.Serial
+	x.longest = x.horizon()
+	return x
 }
 
 // run plays the trial. It must be called outside a bubble.
 func (x *trial) run(t *testing.T) (*trace.Trace, error) {
-	x.rec = &trace.Recorder{Clear: true, Key: x.a.Policy.Key, Policy: x.content}
-	if x.storage != nil {
-		x.rec.Recycle(x.storage)
-	}
-	x.stage = newStage(&x.a.Policy, x.rec)
-	x.stage.serial = x.a.Serial
-	x.longest = x.horizon()
-	x.bubble(t)
+	x.inBubble(t)
 	tr := x.rec.Seal()
 	x.addLeak(tr)
 	if len(x.stage.misuse) > 0 {
@@ -51,102 +68,240 @@ func (x *trial) run(t *testing.T) (*trace.Trace, error) {
 	return tr, x.err
 }
 
-// bubble runs the phases in virtual time. What is still blocked when they are
-// over makes the bubble panic, which is a finding and not the end of the test.
-func (x *trial) bubble(t *testing.T) {
+// inBubble runs the phases in virtual time. What is still blocked when they
+// are over makes the bubble panic, which is a finding and not the end of the test.
+func (x *trial) inBubble(t *testing.T) {
 	defer func() {
 		if p := recover(); p != nil {
 			x.leak = fmt.Sprint(p)
+			if x.detail {
+				x.leak += leftovers(x.number())
+			}
 		}
 	}()
-	synctest.Test(t, func(*testing.T) {
-		time.Sleep(epoch.Sub(time.Now()))
-		x.phases()
-	})
+	synctest.Test(t, x.phases)
 }
 
-func (x *trial) phases() {
+// grow makes the stack of a new goroutine as large as a trial needs while there
+// is little on it to copy. Without it the stack grows several times, deep in
+// the code under test.
+//
+//go:noinline
+func grow() byte {
+	var space [5 << 10]byte
+	return space[len(os.Args)&1023]
+}
+
+// number is the number of the trial's bubble; empty: not known.
+func (x *trial) number() string {
+	n, _ := x.bubble.Load().(string)
+	return n
+}
+
+// phases: build, act, settle, close.
+func (x *trial) phases(t *testing.T) {
+	defer x.unwind(t)
+	if x.detail {
+		x.bubble.Store(bubbleNumber())
+	}
+	time.Sleep(epoch.Sub(time.Now()))
+	grow()
 	action, err := x.build()
-	if err == nil {
+	if err == nil && !x.drawn {
 		err = x.stage.fits(x.s)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		x.err = err
 		x.close()
-		return
-	}
-	if x.idle {
+	case x.idle:
 		x.close()
+	default:
+		x.act(action)
+	}
+	x.done = true
+}
+
+// unwind brings the phases to their end where user code has ended this
+// goroutine with runtime.Goexit, which is what t.FailNow does. The bubble's
+// own t is skipped, because the end of its goroutine would end the test binary.
+func (x *trial) unwind(t *testing.T) {
+	if x.done {
 		return
 	}
-	x.act(action)
-	time.Sleep(x.longest) // settle: whatever was left behind comes to light
-	synctest.Wait()
-	x.close()
+	if !x.closed {
+		x.finish()
+	}
+	t.SkipNow()
 }
 
 // build makes the subject.
 func (x *trial) build() (action Action, err error) {
+	built := false
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("faultsim: Subject of %q panicked: %v\n%s", x.a.Name, p, debug.Stack())
+		} else if !built {
+			x.err = fmt.Errorf("faultsim: Subject of %q ended its goroutine (t.FailNow, t.Fatal or runtime.Goexit): check what it needs before the trial, and panic where it cannot be built", x.a.Name)
 		}
 	}()
-	if action = x.a.Subject(x.stage); action == nil {
-		return nil, fmt.Errorf("faultsim: Subject of %q returned no action", x.a.Name)
+	action = x.a.Subject(&x.stage)
+	built = true
+	if action == nil {
+		return nil, fmt.Errorf("faultsim: Subject of %q returned no action: return the function that runs one", x.a.Name)
 	}
 	return action, nil
 }
 
-// act runs the schedule's actions.
+// act runs the schedule's actions, and the phases after them.
 func (x *trial) act(action Action) {
 	plans := x.s.plans()
-	if !x.s.AtOnce {
-		for i := range plans {
-			x.wait(x.start(action, &plans[i]))
-		}
+	if x.s.AtOnce && len(plans) > 1 {
+		x.together(action, plans)
+		x.finish()
 		return
 	}
-	running := make([]*running, len(plans))
+	x.inTurn(action, plans)
+}
+
+// finish is settle and close: whatever was left behind comes to light. When
+// the sleep ends, everything else in the bubble is blocked.
+func (x *trial) finish() {
+	time.Sleep(x.longest)
+	x.close()
+}
+
+// inTurn runs the actions one after another in this goroutine, and the phases
+// after them. An action that never returns never gives the goroutine back:
+// then its watchdog goes on in its place.
+func (x *trial) inTurn(action Action, plans []Plan) {
 	for i := range plans {
-		running[i] = x.start(action, &plans[i])
-		time.Sleep(time.Nanosecond) // so that the order of beginning is data
+		ctx, a := x.begin(&plans[i])
+		a.dog = time.AfterFunc(x.longest, func() {
+			if x.hangs(a) {
+				x.takeOver(action, plans[i+1:])
+			}
+		})
+		x.call(ctx, a, action)
+		if a.hung {
+			x.relief.wait(&x.stage)
+			return
+		}
 	}
-	for _, r := range running {
-		x.wait(r)
+	x.finish()
+}
+
+// takeOver goes on in place of a goroutine whose action hangs.
+func (x *trial) takeOver(action Action, rest []Plan) {
+	defer x.relief.over(&x.stage)
+	defer func() {
+		if !x.closed { // the next action has ended this goroutine
+			x.finish()
+		}
+	}()
+	synctest.Wait() // virtual time orders nothing in the eyes of the race detector
+	x.inTurn(action, rest)
+}
+
+// A relief lets a goroutine wait until its watchdog has finished the trial.
+// It costs nothing where no action hangs.
+type relief struct {
+	finished bool
+	waiting  chan struct{}
+}
+
+func (r *relief) over(s *Stage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.finished = true
+	if r.waiting != nil {
+		close(r.waiting)
+		r.waiting = nil
 	}
 }
 
-// A running action.
-type running struct {
-	act  *act
-	done chan struct{}
+func (r *relief) wait(s *Stage) {
+	s.mu.Lock()
+	if r.finished {
+		s.mu.Unlock()
+		return
+	}
+	if r.waiting == nil {
+		r.waiting = make(chan struct{})
+	}
+	c := r.waiting
+	s.mu.Unlock()
+	<-c
 }
 
-// start begins one action in a goroutine of its own, so that an action that
-// never returns does not end the trial.
-func (x *trial) start(action Action, plan *Plan) *running {
+// apart is the time between the beginnings of actions at once, so that their
+// order is data. See odd for the number.
+const apart = 3 * time.Nanosecond
+
+// together runs the actions at once, each in a goroutine of its own.
+func (x *trial) together(action Action, plans []Plan) {
+	type running struct {
+		a    *act
+		done chan struct{}
+	}
+	all := make([]running, len(plans))
+	for i := range plans {
+		ctx, a := x.begin(&plans[i])
+		all[i] = running{a, make(chan struct{})}
+		go func() {
+			defer close(all[i].done)
+			x.call(ctx, a, action)
+		}()
+		time.Sleep(apart)
+	}
+	limit := time.NewTimer(x.longest)
+	defer limit.Stop()
+	for _, r := range all {
+		select {
+		case <-r.done:
+		case <-limit.C:
+			for _, r := range all {
+				x.hangs(r.a)
+			}
+			return
+		}
+	}
+}
+
+// hangs records that the action hangs, unless it has just ended.
+func (x *trial) hangs(a *act) bool {
+	x.stage.mu.Lock()
+	hangs := !a.ended
+	if hangs {
+		a.hung = true
+	}
+	x.stage.mu.Unlock()
+	if hangs {
+		a.op.Trouble(trace.KindHang, fmt.Sprintf("the action has not returned after %v", x.longest.Truncate(time.Second)))
+	}
+	return hangs
+}
+
+// begin begins one action of the schedule.
+func (x *trial) begin(plan *Plan) (context.Context, *act) {
+	a := &x.first
+	if a.plan != nil {
+		a = new(act)
+	}
 	ctx, cancel := caller(plan)
-	a := &act{plan: plan, cancel: cancel}
+	a.plan, a.cancel = plan, cancel
 	ctx, a.op = x.rec.Begin(ctx, x.a.Name)
 	x.stage.mu.Lock()
 	x.stage.acts = append(x.stage.acts, a)
 	if plan.Cancel > 0 {
-		a.cancelAfter(x.stage, plan.Cancel)
+		a.cancelAfter(&x.stage, plan.Cancel)
 	}
 	x.stage.mu.Unlock()
 	if plan.Cancel < 0 {
 		a.op.Cancel()
 		cancel()
 	}
-	r := &running{act: a, done: make(chan struct{})}
-	go func() {
-		defer close(r.done)
-		defer x.recovered(a)
-		out, err := action(ctx)
-		x.end(a, out, err)
-	}()
-	return r
+	return ctx, a
 }
 
 // caller is the context that the action is called with.
@@ -157,22 +312,22 @@ func caller(plan *Plan) (context.Context, context.CancelFunc) {
 	return context.WithCancel(context.Background())
 }
 
-func (x *trial) recovered(a *act) {
-	if p := recover(); p != nil {
-		x.over(a)
-		a.op.Trouble(trace.KindPanic, fmt.Sprintf("the action panicked: %v at %s", p, panicSite()))
-	}
-}
-
-// wait waits until the action has returned, or long enough to say that it hangs.
-func (x *trial) wait(r *running) {
-	limit := time.NewTimer(x.longest)
-	defer limit.Stop()
-	select {
-	case <-r.done:
-	case <-limit.C:
-		r.act.op.Trouble(trace.KindHang, fmt.Sprintf("the action has not returned after %v", x.longest))
-	}
+// call runs the action and records how it ended.
+func (x *trial) call(ctx context.Context, a *act, action Action) {
+	returned := false
+	defer func() {
+		switch p := recover(); {
+		case p != nil:
+			x.over(a)
+			a.op.Trouble(trace.KindPanic, fmt.Sprintf("the action panicked: %v at %s", p, panicSite()))
+		case !returned:
+			x.over(a)
+			a.op.Trouble(trace.KindPanic, "the action ended its goroutine without returning: runtime.Goexit, which is what t.FailNow and t.Fatal call")
+		}
+	}()
+	out, err := action(ctx)
+	returned = true
+	x.end(a, out, err)
 }
 
 // end records what the action returned.
@@ -188,7 +343,7 @@ func (x *trial) end(a *act, out any, err error) {
 		if x.a.Attempts != nil {
 			e.Count = x.a.Attempts(err)
 		}
-		e.Cause = a.cause(err)
+		e.Cause = x.stage.cause(a, err)
 	}
 	a.op.End(e)
 }
@@ -199,6 +354,9 @@ func (x *trial) over(a *act) {
 	x.stage.mu.Lock()
 	defer x.stage.mu.Unlock()
 	a.ended = true
+	if a.dog != nil {
+		a.dog.Stop()
+	}
 	for _, t := range a.timers {
 		t.Stop()
 	}
@@ -206,17 +364,21 @@ func (x *trial) over(a *act) {
 
 // want is the result that the evidence calls for; nil: not known.
 func (x *trial) want(a *act, out any) []byte {
-	switch {
-	case x.a.Want != nil:
+	if x.a.Want != nil {
 		return trace.Marshal(x.a.Want)
-	case a.result != nil && reflect.TypeOf(a.result) == reflect.TypeOf(out):
-		return trace.Marshal(a.result)
+	}
+	x.stage.mu.Lock()
+	result := a.result
+	x.stage.mu.Unlock()
+	if result != nil && reflect.TypeOf(result) == reflect.TypeOf(out) {
+		return trace.Marshal(result)
 	}
 	return nil
 }
 
 // close stops what the stage was told to stop, and ends the callers' contexts.
 func (x *trial) close() {
+	x.closed = true
 	x.stage.mu.Lock()
 	closers, acts := x.stage.closers, x.stage.acts
 	x.stage.mu.Unlock()
@@ -224,13 +386,22 @@ func (x *trial) close() {
 		a.cancel()
 	}
 	for _, f := range slices.Backward(closers) {
-		f()
+		x.closeOne(f)
 	}
-	synctest.Wait()
+}
+
+func (x *trial) closeOne(f func()) {
+	defer func() {
+		if p := recover(); p != nil && x.err == nil {
+			x.err = fmt.Errorf("faultsim: a function given to Stage.Close panicked: %v at %s", p, panicSite())
+		}
+	}()
+	f()
 }
 
 // horizon is how long the policy, with the schedule's hints and latencies,
-// could still cause work: twice the longest trial, and a minute.
+// could still cause work: twice the longest trial, and a minute. The odd
+// nanoseconds keep its end apart from whatever a program may plan.
 func (x *trial) horizon() time.Duration {
 	p := &x.a.Policy
 	attempts := p.MaxAttempts
@@ -249,9 +420,10 @@ func (x *trial) horizon() time.Duration {
 		add(p.Attempt)
 	}
 	add(p.Budget)
-	for _, plan := range x.s.plans() {
+	for i := range x.s.Actions {
+		plan := &x.s.Actions[i]
 		add(plan.Deadline)
-		add(plan.Cancel)
+		add(max(plan.Cancel, 0))
 		for _, faults := range plan.Faults {
 			for i := range faults {
 				add(faults[i].Latency)
@@ -259,7 +431,7 @@ func (x *trial) horizon() time.Duration {
 			}
 		}
 	}
-	return 2*sum + time.Minute
+	return 2*sum + time.Minute + 977
 }
 
 // addLeak turns the bubble's complaint into an event. It comes after the
@@ -268,7 +440,8 @@ func (x *trial) addLeak(tr *trace.Trace) {
 	if x.leak == "" {
 		return
 	}
-	e := trace.Event{Kind: trace.KindLeak, Error: "something is still running after the action has returned"}
+	_, where, _ := strings.Cut(x.leak, "\n")
+	e := trace.Event{Kind: trace.KindLeak, Error: "something is still running after the action has returned" + where}
 	for i := range tr.Events {
 		switch ev := &tr.Events[i]; ev.Kind {
 		case trace.KindHang, trace.KindSpin:

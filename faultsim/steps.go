@@ -1,0 +1,129 @@
+package faultsim
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"time"
+)
+
+// steps yields schedules that are one step simpler than s, the greatest steps
+// first: without a part, then with a plainer fault, then with rounder times.
+// Every step makes a schedule smaller in the same order, so that shrinking ends.
+func steps(s Schedule, d *drawer) iter.Seq[Schedule] {
+	return func(yield func(Schedule) bool) {
+		for smaller := range simpler(s) {
+			if !yield(smaller) {
+				return
+			}
+		}
+		for i := range s.Actions {
+			if !plainer(s, i, d, yield) || !rounder(s, i, yield) {
+				return
+			}
+		}
+	}
+}
+
+// plainer puts plainer classes in the place of those that the faults have: the
+// tool's plainest retried answer, then its plainest refusal.
+func plainer(s Schedule, i int, d *drawer, yield func(Schedule) bool) bool {
+	for _, name := range slices.Sorted(maps.Keys(s.Actions[i].Faults)) {
+		tool := d.tool(name)
+		for n, f := range s.Actions[i].Faults[name] {
+			for _, p := range tool.plainest() {
+				if rank(tool, f) <= rank(tool, p) {
+					break
+				}
+				g := f
+				g.Class, g.Hang, g.Done = p.Class, p.Hang, p.Done
+				if !yield(with(s, func(c *Schedule) { c.Actions[i].Faults[name][n] = g })) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func (d *drawer) tool(name string) *drawnTool {
+	for i := range d.tools {
+		if d.tools[i].name == name {
+			return &d.tools[i]
+		}
+	}
+	return &drawnTool{}
+}
+
+// plainest lists the answers that others shrink to.
+func (t *drawnTool) plainest() []Fault {
+	var list []Fault
+	if len(t.retried) > 0 {
+		list = append(list, t.retried[0])
+	}
+	if len(t.refused) > 0 {
+		list = append(list, t.refused[0])
+	}
+	return list
+}
+
+// rank is the place of a fault's class among the tool's answers.
+func rank(t *drawnTool, f Fault) int {
+	for i, g := range slices.Concat(t.retried, t.refused) {
+		if g.Class == f.Class && g.Hang == f.Hang && g.Done == f.Done {
+			return i
+		}
+	}
+	return -1
+}
+
+// rounder makes times rounder, or else shorter.
+func rounder(s Schedule, i int, yield func(Schedule) bool) bool {
+	p := &s.Actions[i]
+	for _, at := range []func(*Plan) *time.Duration{
+		func(p *Plan) *time.Duration { return &p.Deadline },
+		func(p *Plan) *time.Duration { return &p.Cancel },
+	} {
+		for t := range rounderTimes(*at(p)) {
+			if !yield(with(s, func(c *Schedule) { *at(&c.Actions[i]) = t })) {
+				return false
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Faults)) {
+		for n := range p.Faults[name] {
+			for _, at := range []func(*Fault) *time.Duration{
+				func(f *Fault) *time.Duration { return &f.Hint },
+				func(f *Fault) *time.Duration { return &f.Latency },
+				func(f *Fault) *time.Duration { return &f.Cancel },
+			} {
+				for t := range rounderTimes(*at(&p.Faults[name][n])) {
+					if !yield(with(s, func(c *Schedule) { *at(&c.Actions[i].Faults[name][n]) = t })) {
+						return false
+					}
+				}
+			}
+		}
+	}
+	return true
+}
+
+// rounderTimes yields shorter times with fewer digits. They keep d's part below
+// a microsecond, which is what keeps the instants of a drawn schedule apart: at
+// one instant, chance decides the order.
+func rounderTimes(d time.Duration) iter.Seq[time.Duration] {
+	return func(yield func(time.Duration) bool) {
+		odd := d % time.Microsecond
+		whole := d - odd
+		if odd > 0 && whole > 0 && !yield(odd) {
+			return
+		}
+		for _, unit := range []time.Duration{time.Hour, time.Minute, time.Second, 100 * time.Millisecond, 10 * time.Millisecond, time.Millisecond, time.Microsecond} {
+			for _, t := range []time.Duration{unit, whole.Truncate(unit), (whole / 2).Truncate(unit)} {
+				if t > 0 && t < whole && !yield(t+odd) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package faultsim
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// anySchedule generates schedules far beyond those that Check draws, in the
+// normal form of the text: no attempts at a list's end that are answered at once.
+func anySchedule() *rapid.Generator[Schedule] {
+	duration := rapid.OneOf(rapid.Just(time.Duration(0)), rapid.Map(rapid.Int64Range(1, math.MaxInt64), func(n int64) time.Duration { return time.Duration(n) }))
+	fault := rapid.Custom(func(t *rapid.T) Fault {
+		f := Fault{
+			Class:   rapid.SampledFrom(append([]trace.Class{0}, trace.Classes()[1:]...)).Draw(t, "class"),
+			Hint:    duration.Draw(t, "hint"),
+			Form:    rapid.SampledFrom([]HintForm{HintSeconds, HintDate, HintMillis}).Draw(t, "form"),
+			Latency: duration.Draw(t, "latency"),
+			Hang:    rapid.Bool().Draw(t, "hang"),
+			Done:    rapid.Bool().Draw(t, "done"),
+			Deaf:    rapid.Bool().Draw(t, "deaf"),
+			Cancel:  duration.Draw(t, "cancel"),
+		}
+		if f.Hang {
+			f.Latency = 0
+		}
+		return f
+	})
+	name := rapid.OneOf(rapid.Just(Main), rapid.StringMatching(`[a-z][a-z.-]{0,9}`), rapid.String(),
+		rapid.SampledFrom([]string{"", " ", "#", `"`, "a b", "tab\there", "line\nbreak", "\xff", "\u00a0", "action", "at-once", "1", "héhé", `\`, "`", "a\r"}))
+	return rapid.Custom(func(t *rapid.T) Schedule {
+		s := Schedule{Actions: make([]Plan, rapid.IntRange(1, 3).Draw(t, "actions")), AtOnce: rapid.Bool().Draw(t, "at once")}
+		for i := range s.Actions {
+			p := &s.Actions[i]
+			p.Deadline = duration.Draw(t, "deadline")
+			p.Cancel = duration.Draw(t, "cancel")
+			if rapid.Bool().Draw(t, "before") {
+				p.Cancel = -1
+			}
+			for tool, list := range rapid.MapOfN(name, rapid.SliceOfN(fault, 0, 4), 0, 3).Draw(t, "faults") {
+				for len(list) > 0 && list[len(list)-1].plain() {
+					list = list[:len(list)-1]
+				}
+				if len(list) > 0 {
+					if p.Faults == nil {
+						p.Faults = map[string][]Fault{}
+					}
+					p.Faults[tool] = list
+				}
+			}
+		}
+		return s
+	})
+}
+
+func TestTextFormRoundTrips(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := anySchedule().Draw(t, "schedule")
+		text := s.String()
+		got, err := Parse(text)
+		require.NoError(t, err, text)
+		if !reflect.DeepEqual(s, got) {
+			t.Fatalf("%#v became %#v through\n%s", s, got, text)
+		}
+		require.Equal(t, text, got.String())
+		crlf, err := Parse(strings.ReplaceAll(text, "\n", "\r\n"))
+		require.NoError(t, err, text)
+		require.Equal(t, text, crlf.String())
+	})
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("rehearse schedule 1\naction deadline=3s\n  weather 1 transient after=200ms\n  weather 2 throttled hint=2s form=date\naction cancel=before\nat-once\n")
+	f.Add("rehearse schedule 1\r\naction\r\n\t\"odd \\n name\" 2 ok hang done deaf cancel=1h # why\r\n")
+	f.Add("rehearse schedule 1\naction\n  a 1 ok\n  a 100000 ok\n")
+	f.Add("rehearse case 1\ninvariant same-arguments\n\nrehearse schedule 1\naction\n")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, text string) {
+		if c, err := parseCase(text); err == nil {
+			again, err := parseCase(c.text("TestX", "headline"))
+			if err != nil || again.invariant != c.invariant || again.schedule.String() != c.schedule.String() {
+				t.Fatalf("%q reads back as %v, %v", text, again, err)
+			}
+		}
+		s, err := Parse(text)
+		if err != nil {
+			if bad, ok := errors.AsType[*ParseError](err); !ok || bad.Line < 1 || bad.Line > strings.Count(text, "\n")+1 {
+				t.Fatalf("%q: %v names no line of the text", text, err)
+			}
+			return
+		}
+		again, err := Parse(s.String())
+		if err != nil || !reflect.DeepEqual(s, again) {
+			t.Fatalf("%q prints as\n%s\nwhich reads as %#v, %v", text, s, again, err)
+		}
+	})
+}
+
+func TestMalformedTextNamesLineAndFix(t *testing.T) {
+	const head = "rehearse schedule 1\naction\n"
+	var got strings.Builder
+	for _, text := range []string{
+		"",
+		"\n# only a comment\n",
+		"rehearse schedule 2\naction\n",
+		"\ufeff" + head,
+		"rehearse schedule 1\n",
+		"rehearse schedule 1\n  weather 1 transient\n",
+		"rehearse schedule 1\nactoin\n",
+		"rehearse schedule 1\naction deadline\n",
+		"rehearse schedule 1\naction deadline=\n",
+		"rehearse schedule 1\naction deadline=3\n",
+		"rehearse schedule 1\naction deadline=soon\n",
+		"rehearse schedule 1\naction deadline=0s\n",
+		"rehearse schedule 1\naction deadline=-3s\n",
+		"rehearse schedule 1\naction deadline=3s deadline=3s\n",
+		"rehearse schedule 1\naction deadline=99999999999h\n",
+		"rehearse schedule 1\naction dead=3s\n",
+		"rehearse schedule 1\naction cancel=-1s\n",
+		"rehearse schedule 1\naction cancel=never\n",
+		head + "at-once\nat-once\n",
+		head + "at-once now\n",
+		head + "  weather\n",
+		head + "  weather 1\n",
+		head + "  weather one transient\n",
+		head + "  weather 0 transient\n",
+		head + "  weather -1 transient\n",
+		head + "  weather 1000000 ok\n",
+		head + "  weather 99999999999999999999 ok\n",
+		head + "  a 60000 ok\n  b 60000 ok\n",
+		head + "  weather 1 transcient\n",
+		head + "  weather 2 transient\n  weather 2 transient\n",
+		head + "  weather 2 transient\n  weather 1 transient\n",
+		head + "  weather 1 transient after=1s after=2s\n",
+		head + "  weather 1 transient after=-1s\n",
+		head + "  weather 1 transient hint=1\n",
+		head + "  weather 1 throttled hint=2s form=iso\n",
+		head + "  weather 1 transient hang hang\n",
+		head + "  weather 1 hang hang\n",
+		head + "  weather 1 transient hang=yes\n",
+		head + "  weather 1 transient hang=\n",
+		head + "  weather 1 ok hang after=1s\n",
+		head + "  weather 1 transient slow\n",
+		head + "  weather 1 transient cancel=0s\n",
+		head + "  \"weather 1 transient\n",
+		head + "  \"weather\"1 transient\n",
+		head + "  \"\\q\" 1 transient\n",
+	} {
+		_, err := Parse(text)
+		require.Error(t, err, text)
+		fmt.Fprintf(&got, "%s\n    %v\n", strings.TrimSuffix(strings.ReplaceAll(strings.TrimPrefix(text, head), "\n", "⏎"), "⏎"), err)
+	}
+	golden(t, "malformed-schedules", got.String())
+}
+
+// A class beyond the list, a negative time and the like come from Go code.
+func TestUnplayableScheduleNamesTheField(t *testing.T) {
+	var got strings.Builder
+	for _, s := range []Schedule{
+		One(Fault{Class: 99}),
+		One(Fault{}, Fault{Latency: -time.Second}),
+		One(Fault{Class: trace.Transient, Hint: -1}),
+		One(Fault{Class: trace.Transient, Cancel: -1}),
+		One(Fault{Form: "iso"}),
+		One(Fault{Hang: true, Latency: time.Second}),
+		{Actions: []Plan{{Deadline: -time.Second}}},
+		One(Fail(trace.Invalid)),
+		One(Throttle(time.Second)),
+		{Actions: []Plan{{Faults: map[string][]Fault{"news": {{}}}}}},
+	} {
+		r := Trial(t, homeAdapter(), s)
+		require.Error(t, r.Err)
+		fmt.Fprintln(&got, r.Err)
+	}
+	golden(t, "unplayable-schedules", got.String())
+}
+
+func TestHostileTextCostsLittle(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("rehearse schedule 1\naction\n")
+	for i := range 10_000 {
+		fmt.Fprintf(&b, "  tool%d %d ok\n", i, maxAttempt)
+	}
+	for _, text := range []string{b.String(), "rehearse schedule 1\naction\n  weather 1000000 ok\n", "rehearse schedule 1\n" + strings.Repeat("action\n", 10_000)} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _ = Parse(text)
+		runtime.ReadMemStats(&after)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
+	}
+}
+
+func TestTextReadsWell(t *testing.T) {
+	s := Schedule{AtOnce: true, Actions: []Plan{
+		{Deadline: 3 * time.Second, Faults: map[string][]Fault{
+			"weather":   {Fail(trace.Transient), {}, Throttle(2 * time.Second)},
+			"news feed": {{Hang: true, Done: true}},
+		}},
+		{Cancel: 1500 * time.Millisecond},
+	}}
+	require.Equal(t, `rehearse schedule 1
+action deadline=3s
+  "news feed" 1 hang done
+  weather 1 transient
+  weather 3 throttled hint=2s
+action cancel=1.5s
+at-once
+`, s.String())
+}
+
+func TestCommentsAndSpacesArePassedOver(t *testing.T) {
+	got, err := Parse("\n# a comment\nrehearse schedule 1\n\n   # another\naction   cancel=1s # why\n\t\"weather\"\t1  transient   after=1s#2\n")
+	if err == nil {
+		t.Fatal("after=1s#2 is no duration")
+	}
+	got, err = Parse("\n# a comment\nrehearse schedule 1\n\n   # another\naction   cancel=1s # why\n\t\"weather\"\t1  transient   after=1s #2\n")
+	require.NoError(t, err)
+	require.Equal(t, "rehearse schedule 1\naction cancel=1s\n  weather 1 transient after=1s\n", got.String())
+}
