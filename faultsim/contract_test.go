@@ -40,3 +40,11 @@ func references(t reflect.Type) []string {
 	}
 	return list
 }
+
+func TestCanonicalBodyIsThatOfTheLatestAnswer(t *testing.T) {
+	body := []byte(`{"b":1, "a":2}`)
+	assert.Equal(t, `{"a":2,"b":1}`, string(canonical(body)))
+	assert.Equal(t, `{"a":2,"b":1}`, string(canonical(body)))
+	copy(body, `{"c":1`) // a handler may use its buffer again
+	assert.Equal(t, `{"a":2,"c":1}`, string(canonical(body)))
+}

@@ -1,6 +1,7 @@
 package faultsim
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rehearse-go/rehearse/internal/double"
@@ -140,7 +142,7 @@ func (x *exchange) run() (*http.Response, error) {
 		}
 		return nil, context.Cause(ctx)
 	}
-	in, err := double.Capture(x.req, double.Fields{Key: x.s.policy.Key, Volatile: x.r.Volatile})
+	in, err := double.Capture(x.req, double.Fields{Key: x.s.policy.Key, Volatile: x.r.Volatile, Borrow: true})
 	if err != nil {
 		return nil, err // the request was never sent
 	}
@@ -194,9 +196,28 @@ func (x *exchange) deliver(f *Fault, reply *double.Reply, resp *http.Response) {
 		if ended != 0 {
 			o.Class = ended
 		}
-		x.over(o, reply.Content(), failure)
+		content := reply.Content()
+		if o.Class == trace.OK {
+			content = canonical(content)
+		}
+		x.over(o, content, failure)
 	})
 }
+
+// canonical is the canonical form of a success. Trial after trial a route
+// answers the same, so the latest one is kept.
+func canonical(body []byte) []byte {
+	if c := latestBody.Load(); c != nil && bytes.Equal(c.body, body) {
+		return c.canonical
+	}
+	c := &canonicalBody{bytes.Clone(body), trace.Canonical(body)}
+	latestBody.Store(c)
+	return c.canonical
+}
+
+type canonicalBody struct{ body, canonical []byte }
+
+var latestBody atomic.Pointer[canonicalBody]
 
 // reply is the answer that the fault plans: the route's own, or the usual one
 // for its class.

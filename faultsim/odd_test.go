@@ -48,3 +48,22 @@ func met(at time.Duration) bool {
 	}
 	return false
 }
+
+// The first action ends a nanosecond beside its answers, and the second is to
+// begin among them again.
+func TestActionsInTurnBeginOnTensOfNanoseconds(t *testing.T) {
+	a := Adapter{
+		Name:   "get",
+		Policy: invariants.Policy{ID: "get/v1", MaxAttempts: 1, Late: invariants.LateWait, Repeatable: true},
+		Subject: func(s *Stage) Action {
+			tool := Tool[int, int](s, "api", nil, nil)
+			return func(ctx context.Context) (any, error) { return tool(ctx, 1) }
+		},
+	}
+	hang := Plan{Faults: map[string][]Fault{Main: {{Hang: true}}}, Deadline: time.Second - 1}
+	r := Trial(t, a, Schedule{Actions: []Plan{hang, hang, {}}})
+	require.NoError(t, r.Err)
+	for i, want := range []time.Duration{0, time.Second, 2 * time.Second} {
+		assert.Equal(t, want, r.Trace.Actions()[i].Begin)
+	}
+}

@@ -46,7 +46,13 @@ type Request struct {
 func Capture(req *http.Request, f Fields) (*Request, error) {
 	r := &Request{
 		Method: req.Method, Host: strings.ToLower(req.URL.Host), Path: req.URL.Path,
-		Query: req.URL.RawQuery, Header: req.Header.Clone(), Key: req.Header.Get(KeyHeader),
+		Query: req.URL.RawQuery, Key: req.Header.Get(KeyHeader),
+	}
+	switch {
+	case f.Borrow:
+		r.Header = req.Header
+	case len(req.Header) > 0:
+		r.Header = req.Header.Clone()
 	}
 	if r.Method == "" {
 		r.Method = http.MethodGet

@@ -14,6 +14,10 @@ import (
 type Fields struct {
 	Key      string   // holds the idempotency key; empty: none does
 	Volatile []string // differ between attempts by nature: signatures, timestamps
+
+	// Borrow hands the request's own header on instead of a copy, for whoever is
+	// done with it before the round trip ends.
+	Borrow bool
 }
 
 // Take returns raw in canonical form without those fields, and the text of

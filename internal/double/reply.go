@@ -57,7 +57,7 @@ func (r Reply) Respond(req *http.Request, now time.Time) (*http.Response, error)
 		return nil, connError(r.Class, req)
 	}
 	h := make(http.Header, 4)
-	h.Set("Content-Type", "application/json")
+	h["Content-Type"] = []string{"application/json"}
 	r.Hint.write(h, now)
 	for name, values := range r.Header {
 		if len(values) == 0 || values[0] == "" {

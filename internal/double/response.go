@@ -27,7 +27,7 @@ func response(req *http.Request, status int, header http.Header, body []byte, cu
 		resp.ContentLength = 0
 		return resp
 	}
-	header.Set("Content-Length", strconv.Itoa(len(body)))
+	header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	if req.Method == http.MethodHead || len(body) == 0 {
 		return resp
 	}
