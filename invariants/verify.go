@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -58,21 +59,40 @@ func idle(inv *Invariant) Finding {
 }
 
 // Report is the text of findings over one trace: a paragraph for each finding,
-// then the timeline with the guilty events marked.
+// then the timeline with the guilty events marked. A finding that is shown by
+// the same events as one before it says the same in other words, and gets a
+// line below that one.
 func Report(tr *trace.Trace, found []Finding) string {
 	var b strings.Builder
 	var guilty []int
 	for i := range found {
+		if echoes(found[:i], &found[i]) {
+			continue
+		}
 		if i > 0 {
 			b.WriteString("\n")
 		}
 		b.WriteString(found[i].String())
+		for j := i + 1; j < len(found); j++ {
+			if same(&found[i], &found[j]) {
+				fmt.Fprintf(&b, "    also %s: %s\n", found[j].Invariant, found[j].Text)
+			}
+		}
 		guilty = append(guilty, found[i].Events...)
 	}
 	if tr != nil {
 		fmt.Fprintf(&b, "\n%s", tr.Timeline(guilty...))
 	}
 	return b.String()
+}
+
+// echoes reports whether one of the findings before is shown by the same events.
+func echoes(before []Finding, f *Finding) bool {
+	return slices.ContainsFunc(before, func(b Finding) bool { return same(&b, f) })
+}
+
+func same(a, b *Finding) bool {
+	return a.Action == b.Action && len(a.Events) > 0 && slices.Equal(a.Events, b.Events)
 }
 
 // String is the finding in two lines: what broke, and the advice.

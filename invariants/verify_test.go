@@ -92,3 +92,17 @@ type recordedStory struct {
 	name string
 	tr   *trace.Trace
 }
+
+// Two rules that are shown by the same events are one paragraph.
+func TestReportSaysTheSameThingOnce(t *testing.T) {
+	refusal := Finding{Invariant: "no-retry-after-refusal", Action: "a", Text: "called again", Advice: "stop", Events: []int{2, 3}}
+	conforms := Finding{Invariant: "conforms", Action: "a", Text: "not retried", Advice: "stop", Events: []int{2, 3}}
+	other := Finding{Invariant: "one-key", Action: "a", Text: "a fresh key", Advice: "make one", Events: []int{1, 3}}
+	require.Equal(t, `no-retry-after-refusal: a: called again
+    advice: stop
+    also conforms: not retried
+
+one-key: a: a fresh key
+    advice: make one
+`, Report(nil, []Finding{refusal, other, conforms}))
+}
