@@ -12,9 +12,13 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // enough trials for every mistake, unless exploration is asked for.
 func TestMain(m *testing.M) {
 	flag.Parse()
+	checks := "1500"
+	if testing.Short() {
+		checks = "7500" // of which rapid runs a fifth
+	}
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	for name, value := range map[string]string{"rapid.seed": "1", "rapid.checks": "1500", "rapid.nofailfile": "true"} {
+	for name, value := range map[string]string{"rapid.seed": "1", "rapid.checks": checks, "rapid.nofailfile": "true"} {
 		if !given[name] {
 			if err := flag.Set(name, value); err != nil {
 				panic(err)
