@@ -28,10 +28,14 @@ type settings struct {
 	seed   uint64
 }
 
-// settle reads flags and variables; a flag goes before its variable.
-func readSettings(t *testing.T) (settings, error) {
+// readSettings reads flags and variables; a flag goes before its variable.
+// Usual is the number of trials where neither gives one; 0: the default.
+func readSettings(t *testing.T, usual int) (settings, error) {
 	s := settings{trials: defaultTrials, seed: nameSeed(t.Name())}
-	if testing.Short() {
+	if usual > 0 {
+		s.trials = usual
+	}
+	if testing.Short() && s.trials >= 5 {
 		s.trials /= 5
 	}
 	trials, err := number("REHEARSE_TRIALS", uint64(max(*flagTrials, 0)))

@@ -20,25 +20,20 @@ const (
 
 // failed handles the first failing trial: it is run again alone, shrunk,
 // saved and reported.
-func (c *check) failed(n int, s Schedule, r *result) {
+func (c *check) failed(f *failure) {
 	c.t.Helper()
-	origin := fmt.Sprintf("trial %d of %d, seed %d", n+1, c.set.trials, c.set.seed)
-	if r.err != nil {
-		c.t.Fatalf("%v\n%s", r.err, indent("schedule", s.String()))
+	origin := fmt.Sprintf("trial %d of %d, seed %d", f.n+1, c.set.trials, c.set.seed)
+	if f.r.err != nil {
+		c.t.Fatalf("%v\n%s", f.r.err, indent("schedule", f.s.String()))
 	}
-	name, rate := c.repeat(&s, r)
+	c.minimise(f)
 	switch {
-	case rate == 0:
-		c.unrepeatable(s, r, origin)
-	case rate < reruns:
-		origin += fmt.Sprintf("; it fails in %d of %d runs: a race in the code under test decides", rate, reruns)
-	default:
-		s = c.shrink(n, s, name)
-		s = c.trim(s, name)
-		r = c.trial(&s, nil)
+	case f.rate == 0:
+		c.unrepeatable(f.s, f.r, origin)
+	case f.rate < reruns:
+		origin += fmt.Sprintf("; it fails in %d of %d runs: a race in the code under test decides", f.rate, reruns)
 	}
-	r.lead(name)
-	c.report(r, &s, origin, "")
+	c.report(f.r, &f.s, origin, "")
 }
 
 // repeat runs the schedule again and returns the invariant that it breaks
