@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -234,6 +235,10 @@ func (r *Recorder) owner(ctx context.Context, c *Call, key string, args json.Raw
 		return o
 	}
 	same := func(l *opLane) bool { return SameArgs(l.args, args) }
+	any := func(*opLane) bool { return true }
+	if slices.ContainsFunc(r.ops, func(o *Op) bool { return o.open && !o.sent(c.Tool, any) }) {
+		return nil // it may as well be the first call of an action that has made none
+	}
 	if o := r.only(func(o *Op) bool { return o.open && o.sent(c.Tool, same) }); o != nil {
 		return o
 	}
