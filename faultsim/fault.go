@@ -44,6 +44,10 @@ const (
 	HintSeconds HintForm = ""     // Retry-After: 2
 	HintDate    HintForm = "date" // Retry-After: Fri, 31 Dec 1999 23:59:59 GMT, with a Date header
 	HintMillis  HintForm = "ms"   // Retry-After-Ms: 2000
+
+	// HintSkewed is HintDate from a server whose clock is five minutes behind.
+	// Date and Retry-After agree; the caller's clock agrees with neither.
+	HintSkewed HintForm = "skewed"
 )
 
 // class is the planned class with the zero value read.

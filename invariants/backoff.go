@@ -119,6 +119,9 @@ func (p *Policy) window(n int, prev time.Duration, o trace.Outcome) wait {
 	if p.Hint.Jitter > 0 {
 		longest = scale(hint, 1+p.Hint.Jitter) + 1
 	}
+	if longest < math.MaxInt64-o.Slack {
+		longest += o.Slack
+	}
 	if p.Hint.Use == HintReplace {
 		w.lo, w.hi = hint, longest
 		return w

@@ -134,6 +134,7 @@ type Outcome struct {
 	Class  Class         `json:"class,omitzero"`
 	Effect Effect        `json:"effect,omitzero"` // as far as the caller can know
 	Hint   time.Duration `json:"hint,omitzero"`   // the wait that the tool asked for; 0: none
+	Slack  time.Duration `json:"slack,omitzero"`  // how much longer than Hint the tool may be read, where its form is coarse
 	Code   string        `json:"code,omitzero"`   // the tool's own error code, or the HTTP status
 	Advice Advice        `json:"advice,omitzero"` // the tool's own word on retrying
 }

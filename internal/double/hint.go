@@ -42,6 +42,16 @@ func (h Hint) Seen() time.Duration {
 	return h.Wait
 }
 
+// Slack is how much longer than Seen a right reader may wait. An HTTP-date and
+// the Date beside it are whole seconds, so their difference can be up to one
+// second more than the wait.
+func (h Hint) Slack() time.Duration {
+	if h.Form == HintDate && h.Wait > 0 {
+		return time.Second
+	}
+	return 0
+}
+
 // Write sets the fields of a response that is sent at the instant now.
 func (h Hint) Write(header http.Header, now time.Time) {
 	switch h.Form {

@@ -32,7 +32,7 @@ type Reply struct {
 
 // Outcome is what a caller sees of the reply.
 func (r Reply) Outcome() trace.Outcome {
-	o := trace.Outcome{Class: r.Class, Hint: r.Hint.Seen()}
+	o := trace.Outcome{Class: r.Class, Hint: r.Hint.Seen(), Slack: r.Hint.Slack()}
 	if r.Connects() {
 		o.Code = fmt.Sprint(r.status())
 	}
