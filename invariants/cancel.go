@@ -52,6 +52,9 @@ func EndsAtCancel() Invariant {
 			if !a.Cancelled() || a.Cancel < a.Begin || a.Ended && a.End < a.Cancel {
 				return
 			}
+			if !a.Ended && len(a.Troubles) > 0 {
+				return // a panic, a hang or a spin says why it did not end
+			}
 			v.Applied++
 			switch {
 			case !a.Ended:

@@ -286,17 +286,18 @@ func (p *Policy) Terminal(a *trace.Action) trace.Reason {
 // Invariants returns all that the contract implies. The narrow rules come
 // first, so that the first finding names the fault; [Conforms] comes last.
 func (p Policy) Invariants() []Invariant {
-	list := []Invariant{
-		NoPanic(), NoSpin(), Returns(),
-		NoRetryAfter(p.refused()...), StopAfterSuccess(), SameArguments(), OneKey(p.Key != ""),
-		NoCallOnDeadContext(), NoAttemptAfterCancel(), EndsAtCancel(), CancelReachesTool(), NoAttemptAfterEnd(),
-		WithinDeadline(), HintHonoured(p), WaitsInWindow(p), NoFirstDelay(), noLastDelay(p.Budget),
+	list := []Invariant{NoPanic(), NoSpin()}
+	if p.Attempt > 0 {
+		list = append(list, AttemptTimeout(p.Attempt)) // before Returns: it is why the action hangs
 	}
+	list = append(list,
+		Returns(), NoRetryAfter(p.refused()...), StopAfterSuccess(), SameArguments(), OneKey(p.Key != ""),
+		NoCallOnDeadContext(), NoAttemptAfterEnd(), NoAttemptAfterCancel(),
+		CancelReachesTool(), EndsAtCancel(), // in this order: a tool that never learns of it holds the action up
+		WithinDeadline(), NoFirstDelay(), HintHonoured(p), WaitsInWindow(p), noLastDelay(p.Budget),
+	)
 	if p.MaxAttempts != Unlimited {
 		list = append(list, MaxAttempts(p.MaxAttempts))
-	}
-	if p.Attempt > 0 {
-		list = append(list, AttemptTimeout(p.Attempt))
 	}
 	if !p.Repeatable || p.Key != "" {
 		list = append(list, OneEffect())

@@ -37,7 +37,7 @@ func dishonesty(a *trace.Action) (text, advice string) {
 	case succeeded(last) && last.Event < a.EndEvent && !timeUp(a) && len(a.Series) == 1:
 		return fmt.Sprintf("%s answered, but the action failed with %q", last.Tool, short([]byte(a.Error))),
 			"judge the structured status, not words in the payload; and let no logging or bookkeeping failure hide a success"
-	case last.Seen && last.Outcome.Failed() && !timeUp(a) && a.Cause != 0 && a.Cause != last.Call:
+	case last.Seen && last.AnswerEvent < a.EndEvent && last.Outcome.Failed() && !timeUp(a) && a.Cause != 0 && a.Cause != last.Call:
 		if a.Cause < 0 {
 			return fmt.Sprintf("the returned error %q keeps nothing of the last failure (%v)", short([]byte(a.Error)), last.Outcome.Class),
 				"wrap the last error with %w, so that errors.Is and errors.As find it"

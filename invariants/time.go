@@ -8,11 +8,12 @@ import (
 )
 
 // NoFirstDelay is: the first attempt of an action begins when the action does.
-// An action that first fetches credentials may take its time.
+// An action that first fetches credentials may take its time, and so may one
+// that waits for its turn: its first attempt begins as another action ends.
 func NoFirstDelay() Invariant {
 	return rule("no-first-delay", "there is no wait before the first attempt",
 		func(v *Verdict, tr *trace.Trace, a *trace.Action) {
-			if len(a.Attempts) == 0 || otherCalls(tr, a, a.Begin, a.Attempts[0].Begin) {
+			if len(a.Attempts) == 0 || otherCalls(tr, a, a.Begin, a.Attempts[0].Begin) || queued(tr, a) {
 				return
 			}
 			v.Applied++
@@ -21,6 +22,19 @@ func NoFirstDelay() Invariant {
 					"wait after a failure and before the next attempt, not at the head of the loop", first.Event)
 			}
 		})
+}
+
+// queued reports whether the first attempt begins at the instant at which an
+// action ends that was under way when this one began.
+func queued(tr *trace.Trace, a *trace.Action) bool {
+	actions := tr.Actions()
+	for i := range actions {
+		other := &actions[i]
+		if other.Ended && other.End == a.Attempts[0].Begin && other.End > a.Begin && other.Begin <= a.Attempts[0].Begin && other.Name != a.Name {
+			return true
+		}
+	}
+	return false
 }
 
 // NoLastDelay is: an action ends when its last attempt does. An action that
@@ -75,13 +89,31 @@ func WithinDeadline() Invariant {
 				return
 			}
 			for i := range a.Attempts {
+				if a.Ended && a.Attempts[i].Event > a.EndEvent {
+					return // the business of NoAttemptAfterEnd
+				}
 				v.Applied++
-				if text, advice := lateness(a, &a.Attempts[i]); text != "" {
+				text, advice := lateness(a, &a.Attempts[i])
+				if i > 0 && text == "" {
+					text, advice = overrun(a, &a.Attempts[i-1], &a.Attempts[i])
+				}
+				if text != "" {
 					v.report(a, text, advice, a.Attempts[i].Event)
 					return
 				}
 			}
 		})
+}
+
+// overrun words an attempt at the very instant of the deadline. There it is a
+// coin flip whether the context has ended, unless the attempt before it had
+// met the deadline.
+func overrun(a *trace.Action, before, at *trace.Attempt) (text, advice string) {
+	if at.Begin == a.Deadline && before.Seen && before.End == a.Deadline && ended(before.Outcome.Class) {
+		return fmt.Sprintf("%s was called again after the deadline had ended its attempt before", at.Tool),
+			"look at the caller's context before each attempt, not only at the error of the last"
+	}
+	return "", ""
 }
 
 func lateness(a *trace.Action, at *trace.Attempt) (text, advice string) {
