@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/rehearse-go/rehearse/invariants"
@@ -24,12 +25,13 @@ type drawnTool struct {
 	retried []Fault // answers that the policy retries, the plainest first
 	refused []Fault // answers that end the action
 	hints   bool
+	can     func(*Fault) bool
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
 	d := &drawer{p: &a.Policy}
 	for _, t := range tools {
-		dt := drawnTool{name: t.name, hints: t.hints}
+		dt := drawnTool{name: t.name, hints: t.hints, can: t.can}
 		for _, c := range trace.Classes() {
 			f := Fault{Class: c}
 			if c == trace.OK || c == trace.Cancelled || !t.can(&f) {
@@ -91,15 +93,20 @@ func (d *drawer) plan(t *rapid.T) Plan {
 	}
 	if p.Deadline == 0 && oneIn(t, 4) {
 		p.Cancel = d.moment(t)
-		if oneIn(t, 3) {
+		if oneIn(t, 2) {
 			p.Cancel = -1
 		}
 	}
 	return p
 }
 
+// longest is the number of attempts in the longest streak that is drawn.
+const longest = 256
+
 // streak draws the faults of a tool's attempts: none up to one more than the
 // policy allows, now and then with an answer in between that ends the action.
+// Where the policy allows many attempts, a whole run of plain failures is
+// drawn now and then: an overflow of the backoff shows only late in it.
 func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
 	if len(tool.retried)+len(tool.refused) == 0 {
 		return nil
@@ -107,6 +114,9 @@ func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
 	most := min(d.p.MaxAttempts, 16) + 1
 	if d.p.MaxAttempts == invariants.Unlimited {
 		most = 8
+	}
+	if d.p.MaxAttempts > most && len(tool.retried) > 0 && oneIn(t, 4) {
+		return slices.Repeat(tool.retried[:1], min(d.p.MaxAttempts+1, longest))
 	}
 	n := below(t, most+1)
 	faults := make([]Fault, 0, n)
@@ -123,8 +133,15 @@ func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
 	}
 	f := list[below(t, len(list))]
 	if tool.hints && (f.Class == trace.Throttled || f.Class == trace.Transient) && coin(t) {
-		f.Hint = d.hint(t, n)
-		f.Form = [...]HintForm{HintSeconds, HintDate, HintMillis, HintSeconds}[below(t, 4)]
+		hinted := f
+		hinted.Hint = d.hint(t, n)
+		hinted.Form = [...]HintForm{HintSeconds, HintDate, HintMillis, HintSkewed}[below(t, 4)]
+		if dated := hinted.hint().Slack() > 0; dated && hinted.Hint == d.p.Hint.Limit {
+			hinted.Hint -= time.Second // a date is read up to a second longer, which is over the limit
+		}
+		if tool.can(&hinted) {
+			f = hinted
+		}
 	}
 	if !f.Hang && coin(t) {
 		f.Latency = d.latency(t)

@@ -100,9 +100,56 @@ func (c *check) search() (*failure, error) {
 func (c *check) minimise(f *failure) {
 	f.name, f.rate = c.repeat(&f.s, f.r)
 	if f.rate == reruns {
-		f.s = c.shrink(f.n, f.s, f.name)
-		f.s = c.trim(f.s, f.name)
+		f.s = c.trim(c.shrink(f.n, f.s, f.name), f.name)
 		f.r = c.trial(&f.s, nil)
+		c.sharpen(f)
 	}
 	f.r.lead(f.name)
+}
+
+// sharpen looks for a narrower name of the failure. The drawn schedule may
+// have shown only that something does not conform, where the small one, or the
+// same with a reply lost after the work was done, shows what.
+func (c *check) sharpen(f *failure) {
+	if f.name != catchAll {
+		return
+	}
+	s, r := f.s, f.r
+	if narrow := r.narrow(); narrow == "" {
+		if s, r = c.done(s); r == nil {
+			return
+		}
+	}
+	f.name = r.narrow()
+	f.s = c.trim(s, f.name)
+	f.r = c.trial(&f.s, nil)
+}
+
+// catchAll is the invariant that knows all of the policy and names nothing.
+const catchAll = "conforms"
+
+// narrow is the first finding's invariant apart from the catch-all's; empty: none.
+func (r *result) narrow() string {
+	for i := range r.found {
+		if r.found[i].Invariant != catchAll {
+			return r.found[i].Invariant
+		}
+	}
+	return ""
+}
+
+// done returns the schedule with one fault, whose work the tool now does, that
+// breaks a narrower rule; nil: there is none.
+func (c *check) done(s Schedule) (Schedule, *result) {
+	for i := range s.Actions {
+		for tool, faults := range s.Actions[i].Faults {
+			for n := range faults {
+				lost := with(s, func(c *Schedule) { c.Actions[i].Faults[tool][n].Done = true })
+				if r := c.trial(&lost, nil); r.err == nil && r.narrow() != "" {
+					return lost, r
+				}
+			}
+		}
+	}
+	return s, nil
 }

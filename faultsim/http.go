@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rehearse-go/rehearse/internal/double"
@@ -32,6 +34,9 @@ type Route struct {
 	// nature, such as signatures and timestamps, as dotted paths; they are
 	// left out of what is compared.
 	Volatile []string
+
+	// Hints are the forms in which the server asks for a wait. Nil: all of them.
+	Hints []HintForm
 
 	// Role of the calls. A zero Role makes them attempts.
 	Role trace.Role
@@ -73,6 +78,9 @@ var usually = map[trace.Class]bool{
 func (r *route) can(f *Fault) bool {
 	if f.class() == trace.OK || f.Hang {
 		return true
+	}
+	if f.Hint > 0 && r.Hints != nil && !slices.Contains(r.Hints, f.Form) {
+		return false
 	}
 	if h, ok := r.Failures[f.Class]; ok {
 		return h != nil
@@ -118,13 +126,12 @@ type exchange struct {
 	p    trace.Pending
 	a    *act
 	once sync.Once
+	read atomic.Bool // the body has been read to its end or closed, or there is none
+	rest func()      // records the answer without its body
 }
 
 func (x *exchange) run() (*http.Response, error) {
 	in, err := double.Capture(x.req, double.Fields{Key: x.s.policy.Key, Volatile: x.r.Volatile})
-	if err != nil {
-		return nil, err // the request was never sent
-	}
 	x.in = in
 	key := in.Key
 	if h := in.Header.Get(x.s.policy.Key); key == "" && h != "" {
@@ -135,7 +142,22 @@ func (x *exchange) run() (*http.Response, error) {
 	if x.r.Role == trace.RoleAttempt {
 		f, x.a = x.s.arrive(x.r.tool, x.p)
 	}
+	if err != nil {
+		return nil, x.unsent(err)
+	}
 	return x.answer(&f)
+}
+
+// unsent records a request that net/http's transport would refuse to send,
+// such as one whose body an earlier attempt has spent. It is an attempt all
+// the same, and its arguments show what is wrong with it.
+func (x *exchange) unsent(err error) error {
+	o := trace.Outcome{Class: trace.NotConnected}
+	if ended := double.Ended(x.req.Context()); ended != 0 {
+		o.Class = ended
+	}
+	x.over(o, nil, err)
+	return err
 }
 
 // answer plays the fault.
@@ -170,19 +192,61 @@ func (x *exchange) answer(f *Fault) (*http.Response, error) {
 		ctx = nil
 	}
 	result := trace.Canonical(double.Body(resp))
+	x.rest = func() { x.over(o, result, failure) }
+	x.s.delivers(x)
 	double.Deliver(ctx, resp, func(ended trace.Class) {
+		x.read.Store(true)
 		if ended != 0 {
 			o.Class = ended
 		}
 		x.over(o, result, failure)
 	})
+	if resp.StatusCode >= http.StatusBadRequest {
+		x.rest() // the status is the answer, whether or not somebody reads on
+	}
 	return resp, nil
+}
+
+// delivers notes a response whose body is now the caller's to close.
+func (s *Stage) delivers(x *exchange) {
+	if x.a == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bodies = append(s.bodies, x)
+}
+
+// leaves ends the answers whose bodies an action leaves unread as it ends: it
+// has gone by the status.
+func (s *Stage) leaves(a *act) {
+	s.mu.Lock()
+	bodies := s.bodies
+	s.mu.Unlock()
+	for _, x := range bodies {
+		if x.a == a && !x.read.Load() {
+			x.rest()
+		}
+	}
+}
+
+// unclosed records the bodies that keep their connections: those that nobody
+// has read to the end or closed, and whose context has not ended.
+func (s *Stage) unclosed() {
+	s.mu.Lock()
+	bodies := s.bodies
+	s.mu.Unlock()
+	for _, x := range bodies {
+		if !x.read.Load() && x.req.Context().Err() == nil {
+			x.a.op.Trouble(trace.KindLeak, fmt.Sprintf("the body of call %d, an answer of %s, was neither read to its end nor closed", x.p.Number(), x.r.Tool))
+		}
+	}
 }
 
 // reply is the answer that the fault plans: the usual one for its class, or
 // the route's own.
 func (x *exchange) reply(f *Fault) (reply double.Reply, own *http.Response) {
-	reply = double.Reply{Class: f.class(), Hint: double.Hint{Wait: f.Hint, Form: f.form()}}
+	reply = double.Reply{Class: f.class(), Hint: f.hint()}
 	if reply.Class == trace.OK {
 		if !f.Done {
 			x.work()
@@ -199,12 +263,24 @@ func (x *exchange) reply(f *Fault) (reply double.Reply, own *http.Response) {
 	return reply, own
 }
 
+// skew is how far the clock of a skewed server is behind.
+const skew = 5 * time.Minute
+
+// hint is the hint as it is written.
+func (f *Fault) hint() double.Hint {
+	h := double.Hint{Wait: f.Hint, Form: f.form()}
+	if f.Form == HintSkewed {
+		h.Offset = -skew
+	}
+	return h
+}
+
 // form is the hint's form on the wire.
 func (f *Fault) form() double.HintForm {
 	switch {
 	case f.Hint <= 0:
 		return double.HintNone
-	case f.Form == HintDate:
+	case f.Form == HintDate, f.Form == HintSkewed:
 		return double.HintDate
 	case f.Form == HintMillis:
 		return double.HintMillis

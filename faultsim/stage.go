@@ -25,6 +25,7 @@ type Stage struct {
 	tools   []*tool
 	acts    []*act // by number of the recorder's action
 	closers []func()
+	bodies  []*exchange // responses that have been delivered
 	misuse  []error
 	results map[ledgerKey]any
 	forever chan struct{}

@@ -81,6 +81,7 @@ func (x *trial) phases() {
 	x.act(action)
 	time.Sleep(x.longest) // settle: whatever was left behind comes to light
 	synctest.Wait()
+	x.stage.unclosed()
 	x.close()
 }
 
@@ -170,12 +171,16 @@ func (x *trial) wait(r *running) {
 	select {
 	case <-r.done:
 	case <-limit.C:
+		if r.act.spun {
+			return // the call that ended the spin never answers
+		}
 		r.act.op.Trouble(trace.KindHang, fmt.Sprintf("the action has not returned after %v", x.longest))
 	}
 }
 
 // end records what the action returned.
 func (x *trial) end(a *act, out any, err error) {
+	x.stage.leaves(a)
 	x.over(a)
 	e := trace.Ending{Err: err}
 	if err == nil {
