@@ -50,7 +50,10 @@ type check struct {
 	invs    []invariants.Invariant
 	content []byte
 	gen     *rapid.Generator[Schedule]
-	seen    sync.Map // names of accepted invariants that had findings
+	seen    sync.Map         // names of accepted invariants that had findings
+	failing sync.Map         // number of a failing trial → its *result
+	plain   map[string]Fault // the plainest failure of each tool that has one
+	lost    map[string]Fault // the plainest lost reply of each tool that has one
 }
 
 func newCheck(t *testing.T, a *Adapter, set settings) *check {
@@ -131,6 +134,7 @@ func (c *check) firstFailing() int {
 				done.Add(1)
 				old = r.tr
 				if r.broken() || r.err != nil {
+					c.failing.Store(int(n), &r)
 					lower(&failed, n)
 					old = nil
 				}

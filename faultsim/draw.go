@@ -65,6 +65,24 @@ func (t *drawnTool) add(p *invariants.Policy, f Fault) {
 	}
 }
 
+// first returns, for each tool that has one, its first failure of a kind: one
+// that is retried, where there is one.
+func (d *drawer) first(kind func(Fault) bool) map[string]Fault {
+	found := make(map[string]Fault, len(d.tools))
+	for i := range d.tools {
+		for _, f := range slices.Concat(d.tools[i].retried, d.tools[i].refused) {
+			if kind(f) {
+				found[d.tools[i].name] = f
+				break
+			}
+		}
+	}
+	return found
+}
+
+func isPlain(f Fault) bool { return f == Fault{Class: f.Class} && f.Class != 0 }
+func isLost(f Fault) bool  { return f.Done }
+
 // schedules is the generator that [Check] draws from.
 func (d *drawer) schedules() *rapid.Generator[Schedule] {
 	return rapid.Custom(func(t *rapid.T) Schedule {
@@ -186,12 +204,17 @@ func (d *drawer) hint(t *rapid.T, n int) time.Duration {
 // a nanosecond before or after the answer, or during the wait that follows.
 func (d *drawer) cancel(t *rapid.T, f *Fault, n int) time.Duration {
 	_, hi := d.p.Backoff.Window(n, 0)
-	answer := f.Latency
-	if f.Hang || d.p.Attempt > 0 && answer > d.p.Attempt {
-		answer = d.p.Attempt
-	}
+	answer := d.answer(f)
 	wait := min(max(hi, f.Hint), time.Hour)
 	return max(1, answer+[...]time.Duration{1, -1, wait/2 + 3, -answer / 2, wait/4 + 3, wait - 1, wait + 1, 1}[below(t, 8)])
+}
+
+// answer is when the caller sees the outcome of an attempt.
+func (d *drawer) answer(f *Fault) time.Duration {
+	if f.Hang || d.p.Attempt > 0 && f.Latency > d.p.Attempt {
+		return d.p.Attempt
+	}
+	return f.Latency
 }
 
 // deadline draws the caller's deadline: around the instant of an attempt, or
@@ -205,7 +228,7 @@ func (d *drawer) deadline(t *rapid.T, p *Plan) time.Duration {
 		faults := p.Faults[d.tools[0].name]
 		for n := range faults[:below(t, len(faults)+1)] {
 			lo, hi := d.p.Backoff.Window(n+1, 0)
-			at += faults[n].Latency + max(lo, faults[n].Hint)
+			at += d.answer(&faults[n]) + max(lo, faults[n].Hint)
 			if coin(t) {
 				at += hi - lo
 			}

@@ -87,13 +87,14 @@ func (c *check) search() (*failure, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.gen = newDrawer(c.a, tools).schedules()
+	d := newDrawer(c.a, tools)
+	c.gen, c.plain, c.lost = d.schedules(), d.first(isPlain), d.first(isLost)
 	n := c.firstFailing()
 	if n < 0 {
 		return nil, nil
 	}
-	s := c.draw(n)
-	return &failure{n: n, s: s, r: c.trial(&s, nil)}, nil
+	r, _ := c.failing.Load(n)
+	return &failure{n: n, s: c.draw(n), r: r.(*result)}, nil
 }
 
 // minimise runs the failure again alone and, where it always fails, shrinks it.
@@ -138,15 +139,17 @@ func (r *result) narrow() string {
 	return ""
 }
 
-// done returns the schedule with one fault, whose work the tool now does, that
-// breaks a narrower rule; nil: there is none.
+// done returns the schedule with one reply lost, after the tool has done its
+// work, that breaks a narrower rule; nil: there is none.
 func (c *check) done(s Schedule) (Schedule, *result) {
 	for i := range s.Actions {
 		for tool, faults := range s.Actions[i].Faults {
-			for n := range faults {
-				lost := with(s, func(c *Schedule) { c.Actions[i].Faults[tool][n].Done = true })
-				if r := c.trial(&lost, nil); r.err == nil && r.narrow() != "" {
-					return lost, r
+			lost, ok := c.lost[tool]
+			for n := 0; ok && n < len(faults); n++ {
+				lost.Latency = faults[n].Latency
+				changed := with(s, func(c *Schedule) { c.Actions[i].Faults[tool][n] = lost })
+				if r := c.trial(&changed, nil); r.err == nil && r.narrow() != "" {
+					return changed, r
 				}
 			}
 		}

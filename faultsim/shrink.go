@@ -175,7 +175,7 @@ func (c *check) trim(s Schedule, name string) Schedule {
 	stop := time.Now().Add(shrinkTime)
 	for again := true; again; {
 		again = false
-		for smaller := range simpler(s) {
+		for smaller := range simpler(s, c.plain) {
 			if time.Now().After(stop) {
 				return s
 			}

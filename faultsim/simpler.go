@@ -4,10 +4,12 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 )
 
-// simpler yields schedules that are one step simpler than s.
-func simpler(s Schedule) iter.Seq[Schedule] {
+// simpler yields schedules that are one step simpler than s. Plain is the
+// plainest failure of each tool.
+func simpler(s Schedule, plain map[string]Fault) iter.Seq[Schedule] {
 	return func(yield func(Schedule) bool) {
 		for i := range s.Actions {
 			if len(s.Actions) > 1 && !yield(with(s, func(c *Schedule) { c.Actions = slices.Delete(c.Actions, i, i+1) })) {
@@ -18,14 +20,14 @@ func simpler(s Schedule) iter.Seq[Schedule] {
 			return
 		}
 		for i := range s.Actions {
-			if !simplerPlan(s, i, yield) {
+			if !simplerPlan(s, i, plain, yield) {
 				return
 			}
 		}
 	}
 }
 
-func simplerPlan(s Schedule, i int, yield func(Schedule) bool) bool {
+func simplerPlan(s Schedule, i int, plain map[string]Fault, yield func(Schedule) bool) bool {
 	p := &s.Actions[i]
 	if p.Deadline != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].Deadline = 0 })) {
 		return false
@@ -33,9 +35,19 @@ func simplerPlan(s Schedule, i int, yield func(Schedule) bool) bool {
 	if p.Cancel != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].Cancel = 0 })) {
 		return false
 	}
+	for _, d := range rounder(p.Deadline) {
+		if !yield(with(s, func(c *Schedule) { c.Actions[i].Deadline = d })) {
+			return false
+		}
+	}
+	for _, d := range rounder(p.Cancel) {
+		if !yield(with(s, func(c *Schedule) { c.Actions[i].Cancel = d })) {
+			return false
+		}
+	}
 	for _, tool := range slices.Sorted(maps.Keys(p.Faults)) {
 		for n := range p.Faults[tool] {
-			if !simplerFault(s, i, tool, n, yield) {
+			if !simplerFault(s, i, tool, n, plain, yield) {
 				return false
 			}
 		}
@@ -44,7 +56,7 @@ func simplerPlan(s Schedule, i int, yield func(Schedule) bool) bool {
 }
 
 // simplerFault takes fault n out, then each of its options.
-func simplerFault(s Schedule, i int, tool string, n int, yield func(Schedule) bool) bool {
+func simplerFault(s Schedule, i int, tool string, n int, plain map[string]Fault, yield func(Schedule) bool) bool {
 	out := with(s, func(c *Schedule) {
 		f := c.Actions[i].Faults
 		if f[tool] = slices.Delete(f[tool], n, n+1); len(f[tool]) == 0 {
@@ -53,6 +65,11 @@ func simplerFault(s Schedule, i int, tool string, n int, yield func(Schedule) bo
 	})
 	if !yield(out) {
 		return false
+	}
+	for _, f := range plainer(s.Actions[i].Faults[tool][n], plain[tool]) {
+		if !yield(with(s, func(c *Schedule) { c.Actions[i].Faults[tool][n] = f })) {
+			return false
+		}
 	}
 	for _, set := range []func(*Fault){
 		func(f *Fault) { f.Hint, f.Form = 0, HintSeconds },
@@ -71,6 +88,51 @@ func simplerFault(s Schedule, i int, tool string, n int, yield func(Schedule) bo
 		}
 	}
 	return true
+}
+
+// plainer lists faults that are easier to read than f: the plain failure, or
+// the same with a cancel; and f with rounder times.
+func plainer(f, plain Fault) []Fault {
+	var list []Fault
+	if plain != (Fault{}) && (f.Class != plain.Class || f.Hang) && f.class() != 0 {
+		list = append(list, plain)
+		if f.Cancel != 0 {
+			cancelled := plain
+			cancelled.Cancel = time.Millisecond
+			list = append(list, cancelled)
+		}
+	}
+	for _, d := range rounder(f.Latency) {
+		r := f
+		r.Latency = d
+		list = append(list, r)
+	}
+	for _, d := range rounder(f.Cancel) {
+		r := f
+		r.Cancel = d
+		list = append(list, r)
+	}
+	return list
+}
+
+// rounder lists rounder times than d: a millisecond, a second, and d without
+// the part below a millisecond. Times before the action stay as they are.
+func rounder(d time.Duration) []time.Duration {
+	var list []time.Duration
+	if d <= 0 || d == time.Millisecond {
+		return nil
+	}
+	list = append(list, time.Millisecond)
+	if d != time.Second {
+		list = append(list, time.Second)
+	}
+	if whole := d.Truncate(time.Millisecond); whole != d && whole > 0 && whole != time.Millisecond {
+		list = append(list, whole)
+	}
+	if d == time.Second {
+		return list[:1]
+	}
+	return list
 }
 
 // with returns a changed deep copy of s.
