@@ -33,20 +33,22 @@ func unkeyedPolicy() invariants.Policy {
 }
 
 func unkeyed(pay func(bank) action) faultsim.Adapter {
-	return paying(unkeyedPolicy(), pay)
+	return paying(unkeyedPolicy(), bankFailures(), pay)
 }
 
 func impatient(pay func(bank) action) faultsim.Adapter {
 	p := unkeyedPolicy()
-	p.Attempt = 0
-	return paying(p, pay)
+	p.Attempt = 0 // the watchdog is the agent's own affair, and no promise
+	errs := bankFailures()
+	delete(errs, trace.Throttled)
+	return paying(p, errs, pay)
 }
 
-func paying(p invariants.Policy, pay func(bank) action) faultsim.Adapter {
+func paying(p invariants.Policy, errs faultsim.Errors, pay func(bank) action) faultsim.Adapter {
 	return faultsim.Adapter{
 		Name: "pay", Policy: p,
 		Subject: func(s *faultsim.Stage) faultsim.Action {
-			do := pay(faultsim.Tool(s, "bank", settle, bankFailures()))
+			do := pay(faultsim.Tool(s, "bank", settle, errs))
 			return func(ctx context.Context) (any, error) { return do(ctx) }
 		},
 	}

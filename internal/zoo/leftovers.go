@@ -45,7 +45,7 @@ func warmsCache(ctx context.Context, call tool) (forecast, error) {
 		return forecast{}, err
 	}
 	f, err := once(ctx, call, pune)
-	if errors.Is(err, errUnavailable) && ctx.Err() == nil {
+	if err != nil && !final(ctx, err) {
 		later := context.WithoutCancel(ctx)
 		time.AfterFunc(base, func() { _, _ = once(later, call, pune) })
 	}

@@ -54,7 +54,7 @@ func caught(t *testing.T, s Specimen) faultsim.Outcome {
 	case o.Trial == 0:
 		t.Fatalf("missed in %d trials (seed %d): %s", o.Trials, o.Seed, s.Wrong)
 	case o.Rate < 1:
-		t.Errorf("trial %d comes back in %v of its runs only", o.Trial, o.Rate)
+		t.Errorf("trial %d, seed %d comes back in %v of its runs only: %s\n%s", o.Trial, o.Seed, o.Rate, o.Findings[0], o.Drawn)
 	case o.Invariant() != s.Rule:
 		t.Errorf("found as %s, wanted %s (trial %d, seed %d)\n%s\n%s\n%s", o.Invariant(), s.Rule, o.Trial, o.Seed, o.Findings[0], o.Drawn, o.Schedule)
 	}
