@@ -101,8 +101,9 @@ func (c *check) search() (*failure, error) {
 func (c *check) minimise(f *failure) {
 	f.name, f.rate = c.repeat(&f.s, f.r)
 	if f.rate == reruns {
-		f.s = c.trim(c.shrink(f.n, f.s, f.name), f.name)
-		f.r = c.trial(&f.s, nil)
+		if small := c.trim(c.shrink(f.n, f.s, f.name), f.name); c.always(&small, f.name, reruns) {
+			f.s, f.r = small, c.trial(&small, nil)
+		}
 		c.sharpen(f)
 	}
 	f.r.lead(f.name)
@@ -121,9 +122,10 @@ func (c *check) sharpen(f *failure) {
 			return
 		}
 	}
-	f.name = r.narrow()
-	f.s = c.trim(s, f.name)
-	f.r = c.trial(&f.s, nil)
+	name := r.narrow()
+	if small := c.trim(s, name); c.always(&small, name, reruns) {
+		f.name, f.s, f.r = name, small, c.trial(&small, nil)
+	}
 }
 
 // catchAll is the invariant that knows all of the policy and names nothing.

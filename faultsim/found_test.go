@@ -74,3 +74,16 @@ func TestSkewedHintReadsBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, s, back)
 }
+
+// The smaller schedule must break its rule every time, and what is returned
+// must show it.
+func TestFailureThatIsReturnedBreaksItsRule(t *testing.T) {
+	a := home(3)
+	a.Policy.Late = invariants.LateStop // the loop waits for the deadline
+	for range 3 {
+		o, err := faultsim.Explore(t, a, 0)
+		require.NoError(t, err)
+		require.Equal(t, 1.0, o.Rate)
+		require.NotEmpty(t, o.Findings)
+	}
+}

@@ -300,9 +300,9 @@ func (x *exchange) work() {
 // over records the answer once: at the end of its body, or when there is none.
 func (x *exchange) over(o trace.Outcome, result []byte, err error) {
 	x.once.Do(func() {
-		x.p.Answer(o, result, err)
 		if x.r.Role == trace.RoleAttempt {
 			x.s.answered(x.a, nil, callError{x.p.Number(), err, o.Code != ""})
 		}
+		x.p.Answer(o, result, err)
 	})
 }

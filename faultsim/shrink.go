@@ -15,6 +15,7 @@ import (
 
 const (
 	reruns     = 20              // of a failing schedule, to see whether it always fails
+	confirm    = 3               // runs of a smaller schedule, which may have made two events meet at one instant
 	shrinkTime = 3 * time.Second // real time for shrinking
 )
 
@@ -105,7 +106,7 @@ func (c *check) shrink(n int, s Schedule, name string) Schedule {
 			if time.Now().After(stop) {
 				return
 			}
-			if r := c.trial(&s, nil); r.breaks(name) {
+			if c.always(&s, name, confirm) {
 				smallest = s
 				t.Fatalf("%s", name)
 			}
@@ -168,6 +169,16 @@ func (q *quietTB) Failed() bool {
 	return q.failed
 }
 
+// always reports whether the schedule breaks the invariant in each of n runs.
+func (c *check) always(s *Schedule, name string, n int) bool {
+	for range n {
+		if r := c.trial(s, nil); r.err != nil || !r.breaks(name) {
+			return false
+		}
+	}
+	return true
+}
+
 // trim takes out, one at a time, what the failure does not need: options of
 // faults, faults, limits, actions. Rapid cannot take a thing out of the middle
 // of a list whose length it has drawn.
@@ -179,7 +190,7 @@ func (c *check) trim(s Schedule, name string) Schedule {
 			if time.Now().After(stop) {
 				return s
 			}
-			if r := c.trial(&smaller, nil); r.err == nil && r.breaks(name) {
+			if c.always(&smaller, name, confirm) {
 				s, again = smaller, true
 				break
 			}

@@ -100,6 +100,9 @@ func waitsForSuccess(ctx context.Context, call tool) (forecast, error) {
 type queue struct{ place chan struct{} }
 
 func (q *queue) forecast(ctx context.Context, call tool) (forecast, error) {
+	if err := ctx.Err(); err != nil {
+		return forecast{}, err
+	}
 	select {
 	case q.place <- struct{}{}:
 	case <-ctx.Done():

@@ -213,6 +213,9 @@ func (p *pool) change(by int, what string) {
 type turns struct{ place chan struct{} }
 
 func (q *turns) forecast(ctx context.Context, call tool) (forecast, error) {
+	if err := ctx.Err(); err != nil {
+		return forecast{}, err
+	}
 	select {
 	case q.place <- struct{}{}:
 	case <-ctx.Done():
