@@ -50,10 +50,9 @@ type check struct {
 	invs    []invariants.Invariant
 	content []byte
 	gen     *rapid.Generator[Schedule]
-	seen    sync.Map         // names of accepted invariants that had findings
-	failing sync.Map         // number of a failing trial → its *result
-	plain   map[string]Fault // the plainest failure of each tool that has one
-	lost    map[string]Fault // the plainest lost reply of each tool that has one
+	seen    sync.Map // names of accepted invariants that had findings
+	failing sync.Map // number of a failing trial → its *result
+	shapes  shapes   // the tools' plainest faults, for shrinking
 }
 
 func newCheck(t *testing.T, a *Adapter, set settings) *check {

@@ -80,8 +80,9 @@ func (d *drawer) first(kind func(Fault) bool) map[string]Fault {
 	return found
 }
 
-func isPlain(f Fault) bool { return f == Fault{Class: f.Class} && f.Class != 0 }
-func isLost(f Fault) bool  { return f.Done }
+func isPlain(f Fault) bool               { return f == Fault{Class: f.Class} && f.Class != 0 }
+func (d *drawer) isRefusal(f Fault) bool { return isPlain(f) && !d.p.Retries(f.Class) }
+func isLost(f Fault) bool                { return f.Done }
 
 // schedules is the generator that [Check] draws from.
 func (d *drawer) schedules() *rapid.Generator[Schedule] {
@@ -109,7 +110,7 @@ func (d *drawer) plan(t *rapid.T) Plan {
 	if oneIn(t, 2) {
 		p.Deadline = d.deadline(t, &p)
 	}
-	if p.Deadline == 0 && oneIn(t, 4) {
+	if p.Deadline == 0 && oneIn(t, 3) {
 		p.Cancel = d.moment(t)
 		if oneIn(t, 2) {
 			p.Cancel = -1

@@ -88,7 +88,7 @@ func (c *check) search() (*failure, error) {
 		return nil, err
 	}
 	d := newDrawer(c.a, tools)
-	c.gen, c.plain, c.lost = d.schedules(), d.first(isPlain), d.first(isLost)
+	c.gen, c.shapes = d.schedules(), shapes{d.first(isPlain), d.first(d.isRefusal), d.first(isLost)}
 	n := c.firstFailing()
 	if n < 0 {
 		return nil, nil
@@ -146,7 +146,7 @@ func (r *result) narrow() string {
 func (c *check) done(s Schedule) (Schedule, *result) {
 	for i := range s.Actions {
 		for tool, faults := range s.Actions[i].Faults {
-			lost, ok := c.lost[tool]
+			lost, ok := c.shapes.lost[tool]
 			for n := 0; ok && n < len(faults); n++ {
 				lost.Latency = faults[n].Latency
 				changed := with(s, func(c *Schedule) { c.Actions[i].Faults[tool][n] = lost })

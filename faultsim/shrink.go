@@ -186,7 +186,7 @@ func (c *check) trim(s Schedule, name string) Schedule {
 	stop := time.Now().Add(shrinkTime)
 	for again := true; again; {
 		again = false
-		for smaller := range simpler(s, c.plain) {
+		for smaller := range simpler(s, &c.shapes) {
 			if time.Now().After(stop) {
 				return s
 			}

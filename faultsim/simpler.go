@@ -7,9 +7,15 @@ import (
 	"time"
 )
 
-// simpler yields schedules that are one step simpler than s. Plain is the
-// plainest failure of each tool.
-func simpler(s Schedule, plain map[string]Fault) iter.Seq[Schedule] {
+// shapes are the plainest faults of each tool.
+type shapes struct {
+	plain   map[string]Fault // a failure, retried where there is one
+	refused map[string]Fault // a failure that ends the action
+	lost    map[string]Fault // a reply lost after the work was done
+}
+
+// simpler yields schedules that are one step simpler than s.
+func simpler(s Schedule, sh *shapes) iter.Seq[Schedule] {
 	return func(yield func(Schedule) bool) {
 		for i := range s.Actions {
 			if len(s.Actions) > 1 && !yield(with(s, func(c *Schedule) { c.Actions = slices.Delete(c.Actions, i, i+1) })) {
@@ -20,14 +26,14 @@ func simpler(s Schedule, plain map[string]Fault) iter.Seq[Schedule] {
 			return
 		}
 		for i := range s.Actions {
-			if !simplerPlan(s, i, plain, yield) {
+			if !simplerPlan(s, i, sh, yield) {
 				return
 			}
 		}
 	}
 }
 
-func simplerPlan(s Schedule, i int, plain map[string]Fault, yield func(Schedule) bool) bool {
+func simplerPlan(s Schedule, i int, sh *shapes, yield func(Schedule) bool) bool {
 	p := &s.Actions[i]
 	if p.Deadline != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].Deadline = 0 })) {
 		return false
@@ -47,7 +53,7 @@ func simplerPlan(s Schedule, i int, plain map[string]Fault, yield func(Schedule)
 	}
 	for _, tool := range slices.Sorted(maps.Keys(p.Faults)) {
 		for n := range p.Faults[tool] {
-			if !simplerFault(s, i, tool, n, plain, yield) {
+			if !simplerFault(s, i, tool, n, sh, yield) {
 				return false
 			}
 		}
@@ -56,7 +62,7 @@ func simplerPlan(s Schedule, i int, plain map[string]Fault, yield func(Schedule)
 }
 
 // simplerFault takes fault n out, then each of its options.
-func simplerFault(s Schedule, i int, tool string, n int, plain map[string]Fault, yield func(Schedule) bool) bool {
+func simplerFault(s Schedule, i int, tool string, n int, sh *shapes, yield func(Schedule) bool) bool {
 	out := with(s, func(c *Schedule) {
 		f := c.Actions[i].Faults
 		if f[tool] = slices.Delete(f[tool], n, n+1); len(f[tool]) == 0 {
@@ -66,7 +72,16 @@ func simplerFault(s Schedule, i int, tool string, n int, plain map[string]Fault,
 	if !yield(out) {
 		return false
 	}
-	for _, f := range plainer(s.Actions[i].Faults[tool][n], plain[tool]) {
+	if refused, ok := sh.refused[tool]; ok && n+1 < len(s.Actions[i].Faults[tool]) {
+		cut := with(s, func(c *Schedule) {
+			f := c.Actions[i].Faults
+			f[tool] = append(f[tool][:n], refused) // the rest was there to use the attempts up
+		})
+		if !yield(cut) {
+			return false
+		}
+	}
+	for _, f := range plainer(s.Actions[i].Faults[tool][n], sh.plain[tool]) {
 		if !yield(with(s, func(c *Schedule) { c.Actions[i].Faults[tool][n] = f })) {
 			return false
 		}

@@ -188,6 +188,13 @@ func (s *Stage) spin(t *tool, a *act) {
 	a.op.Trouble(trace.KindSpin, fmt.Sprintf("%s was called %d times without an end in sight", t.name, s.limit))
 }
 
+// spins reports whether the action has been found to call without end.
+func (s *Stage) spins(a *act) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return a.spun
+}
+
 // cancelAfter plans the caller's cancel. The order of the two calls matters:
 // the trace shows the cancel before what it causes.
 func (a *act) cancelAfter(s *Stage, d time.Duration) {

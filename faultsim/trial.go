@@ -171,7 +171,7 @@ func (x *trial) wait(r *running) {
 	select {
 	case <-r.done:
 	case <-limit.C:
-		if r.act.spun {
+		if x.stage.spins(r.act) {
 			return // the call that ended the spin never answers
 		}
 		r.act.op.Trouble(trace.KindHang, fmt.Sprintf("the action has not returned after %v", x.longest))
@@ -192,7 +192,9 @@ func (x *trial) end(a *act, out any, err error) {
 		if x.a.Attempts != nil {
 			e.Count = x.a.Attempts(err)
 		}
+		x.stage.mu.Lock() // an attempt that was left behind may answer now
 		e.Cause = a.cause(err)
+		x.stage.mu.Unlock()
 	}
 	a.op.End(e)
 }
@@ -210,11 +212,14 @@ func (x *trial) over(a *act) {
 
 // want is the result that the evidence calls for; nil: not known.
 func (x *trial) want(a *act, out any) []byte {
+	x.stage.mu.Lock()
+	result := a.result
+	x.stage.mu.Unlock()
 	switch {
 	case x.a.Want != nil:
 		return trace.Marshal(x.a.Want)
-	case a.result != nil && reflect.TypeOf(a.result) == reflect.TypeOf(out):
-		return trace.Marshal(a.result)
+	case result != nil && reflect.TypeOf(result) == reflect.TypeOf(out):
+		return trace.Marshal(result)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package zoo
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/rehearse-go/rehearse/faultsim"
 )
@@ -123,7 +124,7 @@ func stopsShort(ctx context.Context, call tool) (forecast, error) {
 }
 
 // sharedCounter is an agent that was written for one action.
-type sharedCounter struct{ failed int }
+type sharedCounter struct{ failed atomic.Int32 }
 
 func (a *sharedCounter) forecast(ctx context.Context, call tool) (forecast, error) {
 	wait := base
@@ -135,7 +136,7 @@ func (a *sharedCounter) forecast(ctx context.Context, call tool) (forecast, erro
 		if err == nil {
 			return f, nil
 		}
-		if a.failed++; a.failed >= attempts || final(ctx, err) {
+		if a.failed.Add(1) >= attempts || final(ctx, err) {
 			return forecast{}, err
 		}
 		if err := sleep(ctx, wait); err != nil {
