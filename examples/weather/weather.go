@@ -87,7 +87,9 @@ type Error struct {
 	Err      error // of the last attempt
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("no forecast after %d attempts: %v", e.Attempts, e.Err) }
+func (e *Error) Error() string {
+	return fmt.Sprintf("no forecast after %d attempts: %v", e.Attempts, e.Err)
+}
 func (e *Error) Unwrap() error { return e.Err }
 
 func sleep(ctx context.Context, d time.Duration) error {
