@@ -61,3 +61,13 @@ func TestHintInACoarseFormMayBeReadASecondLonger(t *testing.T) {
 	d := s.Next(trace.Outcome{Class: trace.Throttled, Hint: 5 * time.Second, Slack: time.Second}, 0)
 	require.Equal(t, []time.Duration{5 * time.Second, 6 * time.Second}, []time.Duration{d.Lo, d.Hi})
 }
+
+func TestWaitForTheDeadlineIsALastDelayWhereThePolicyStopsAtOnce(t *testing.T) {
+	tr := act(trace.Event{Kind: trace.KindBegin, Deadline: time.Second}, call(1, 0, time.Second),
+		answer(1, 0, trace.Outcome{Class: trace.Transient}), trace.Event{At: time.Second, Kind: trace.KindEnd, Error: "late"})
+	for late, want := range map[invariants.Late]bool{invariants.LateStop: true, invariants.LateWait: false} {
+		p := invariants.Policy{ID: "p", MaxAttempts: 2, Retry: []trace.Class{trace.Transient}, Repeatable: true, Backoff: invariants.Backoff{Base: 2 * time.Second}, Late: late}
+		found := invariants.Find(tr, p.Invariants()...)
+		require.Equal(t, want, len(found) > 0 && found[0].Invariant == "no-last-delay", late)
+	}
+}

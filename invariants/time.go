@@ -39,16 +39,17 @@ func queued(tr *trace.Trace, a *trace.Action) bool {
 
 // NoLastDelay is: an action ends when its last attempt does. An action that
 // waits until its deadline or is cancelled ends then.
-func NoLastDelay() Invariant { return noLastDelay(0) }
+func NoLastDelay() Invariant { return noLastDelay(0, LateWait) }
 
-func noLastDelay(budget time.Duration) Invariant {
+// noLastDelay knows whether the program may wait for its deadline.
+func noLastDelay(budget time.Duration, late Late) Invariant {
 	return rule("no-last-delay", "there is no wait after the last attempt",
 		func(v *Verdict, tr *trace.Trace, a *trace.Action) {
 			if !a.Ended || len(a.Attempts) == 0 {
 				return
 			}
 			last := &a.Attempts[len(a.Attempts)-1]
-			if !last.Seen || a.End == a.Deadline || a.Cancelled() && a.Cancel <= a.End ||
+			if !last.Seen || late == LateWait && a.End == a.Deadline || a.Cancelled() && a.Cancel <= a.End ||
 				budget > 0 && a.End == a.Begin+budget {
 				return
 			}

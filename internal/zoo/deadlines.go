@@ -25,7 +25,7 @@ func deadlines() []Specimen {
 		{"budget-only-leaves-the-wait", "The end of the budget only leaves the wait, and the attempts that are left run back to back.",
 			"F045", "conforms", agents(budgeted(), failures(), leavesTheWait)},
 		{"waits-past-the-deadline", "The next attempt no longer fits, and the agent waits for the deadline although it promises to stop at once.",
-			testingRetries, "conforms", agents(with(func(p *invariants.Policy) { p.Late = invariants.LateStop }), failures(), patient)},
+			testingRetries, "no-last-delay", agents(with(func(p *invariants.Policy) { p.Late = invariants.LateStop }), failures(), patient)},
 	}
 }
 
