@@ -294,7 +294,7 @@ func (p Policy) Invariants() []Invariant {
 		Returns(), NoRetryAfter(p.refused()...), StopAfterSuccess(), SameArguments(), OneKey(p.Key != ""),
 		NoCallOnDeadContext(), NoAttemptAfterEnd(), NoAttemptAfterCancel(),
 		CancelReachesTool(), EndsAtCancel(), // in this order: a tool that never learns of it holds the action up
-		WithinDeadline(), NoFirstDelay(), HintHonoured(p), WaitsInWindow(p), noLastDelay(p.Budget, p.Late),
+		WithinDeadline(), NoFirstDelay(), HintHonoured(p), WaitsInWindow(p), noLastDelay(&p, true),
 	)
 	if p.MaxAttempts != Unlimited {
 		list = append(list, MaxAttempts(p.MaxAttempts))

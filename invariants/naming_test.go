@@ -71,3 +71,12 @@ func TestWaitForTheDeadlineIsALastDelayWhereThePolicyStopsAtOnce(t *testing.T) {
 		require.Equal(t, want, len(found) > 0 && found[0].Invariant == "no-last-delay", late)
 	}
 }
+
+func TestGivingUpInTheMiddleOfALegalWaitIsNoLastDelay(t *testing.T) {
+	tr := act(trace.Event{Kind: trace.KindBegin}, call(1, 0, 0), answer(1, 0, trace.Outcome{Class: trace.Transient}),
+		trace.Event{At: time.Second, Kind: trace.KindEnd, Error: "late"})
+	p := invariants.Policy{ID: "p", MaxAttempts: 2, Retry: []trace.Class{trace.Transient}, Repeatable: true, Backoff: invariants.Backoff{Base: 2 * time.Second}}
+	found := invariants.Find(tr, p.Invariants()...)
+	require.Len(t, found, 1)
+	require.Contains(t, found[0].Text, "given up after 1 attempts")
+}

@@ -39,18 +39,20 @@ func queued(tr *trace.Trace, a *trace.Action) bool {
 
 // NoLastDelay is: an action ends when its last attempt does. An action that
 // waits until its deadline or is cancelled ends then.
-func NoLastDelay() Invariant { return noLastDelay(0, LateWait) }
+func NoLastDelay() Invariant { return noLastDelay(&Policy{Late: LateWait}, false) }
 
-// noLastDelay knows whether the program may wait for its deadline.
-func noLastDelay(budget time.Duration, late Late) Invariant {
+// noLastDelay knows whether the program may wait for its deadline. Under a
+// whole policy it leaves alone who gives up in the middle of a legal wait: that
+// is no wait too many but an attempt too few.
+func noLastDelay(p *Policy, whole bool) Invariant {
 	return rule("no-last-delay", "there is no wait after the last attempt",
 		func(v *Verdict, tr *trace.Trace, a *trace.Action) {
 			if !a.Ended || len(a.Attempts) == 0 {
 				return
 			}
 			last := &a.Attempts[len(a.Attempts)-1]
-			if !last.Seen || late == LateWait && a.End == a.Deadline || a.Cancelled() && a.Cancel <= a.End ||
-				budget > 0 && a.End == a.Begin+budget {
+			if !last.Seen || p.Late == LateWait && a.End == a.Deadline || a.Cancelled() && a.Cancel <= a.End ||
+				p.Budget > 0 && a.End == a.Begin+p.Budget {
 				return
 			}
 			v.Applied++
@@ -59,6 +61,9 @@ func noLastDelay(budget time.Duration, late Late) Invariant {
 				idle = a.End - last.Answered
 			}
 			if idle <= 0 || otherCalls(tr, a, last.End, a.End) {
+				return
+			}
+			if whole && p.Terminal(a) == 0 {
 				return
 			}
 			v.report(a, fmt.Sprintf("the action ended %v after its last attempt", idle),
