@@ -111,7 +111,23 @@ func growsTimeout(ctx context.Context, call tool) (forecast, error) {
 func sharesTimeout(ctx context.Context, call tool) (forecast, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return patientWith(func(ctx context.Context, call tool) (forecast, error) { return call(ctx, pune) })(ctx, call)
+	wait := base
+	for n := 1; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return forecast{}, err
+		}
+		f, err := call(ctx, pune)
+		if err == nil {
+			return f, nil
+		}
+		if n == attempts || final(ctx, err) {
+			return forecast{}, err
+		}
+		if sleep(ctx, wait) != nil {
+			return forecast{}, err
+		}
+		wait *= 2
+	}
 }
 
 func leavesTheWait(ctx context.Context, call tool) (forecast, error) {
