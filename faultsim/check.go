@@ -38,7 +38,7 @@ func Check(t *testing.T, a Adapter) {
 		t.Fatalf("%v", err)
 	}
 	set.propose(a.Trials)
-	c := &check{t: t, a: &a, set: set, invs: a.invariants(), content: a.content()}
+	c := newCheck(t, &a, set)
 	c.replay()
 	c.explore()
 	c.accepted()
@@ -54,6 +54,10 @@ type check struct {
 	drawer  *drawer
 	gen     *rapid.Generator[Schedule]
 	seen    sync.Map // names of accepted invariants that had findings
+}
+
+func newCheck(t *testing.T, a *Adapter, set settings) *check {
+	return &check{t: t, a: a, set: set, invs: a.invariants(), content: a.content()}
 }
 
 // replay runs the saved cases.
@@ -125,19 +129,17 @@ func (c *check) names() []string {
 // explore runs the drawn trials.
 func (c *check) explore() {
 	c.t.Helper()
-	tools, err := inspect(c.t, c.a)
-	if err != nil {
-		c.t.Fatalf("%v", err)
-	}
-	c.drawer = newDrawer(c.a, tools)
-	c.gen = c.drawer.schedules()
 	c.t.Attr("rehearse.seed", fmt.Sprint(c.set.seed))
 	c.t.Attr("rehearse.policy", c.a.Policy.ID)
 	if c.set.exploring {
 		c.t.Logf("exploring; run it again: %s", c.rerun(true))
 	}
-	if n, r := c.firstFailing(); r != nil {
-		c.failed(n, c.draw(n), r)
+	f, err := c.search()
+	if err != nil {
+		c.t.Fatalf("%v", err)
+	}
+	if f != nil {
+		c.failed(f)
 	}
 }
 
@@ -316,9 +318,18 @@ func (c *check) judge(tr *trace.Trace, err error) result {
 // accepted fails the test for accepted deviations that did not occur.
 func (c *check) accepted() {
 	c.t.Helper()
+	for _, name := range c.idle() {
+		c.t.Errorf("Accept lists %s (%q), which did not occur in %d trials: take it out", name, strings.TrimSpace(c.a.Accept[name]), c.set.trials)
+	}
+}
+
+// idle lists the accepted deviations that did not occur.
+func (c *check) idle() []string {
+	var names []string
 	for _, name := range slices.Sorted(maps.Keys(c.a.Accept)) {
 		if _, ok := c.seen.Load(name); !ok {
-			c.t.Errorf("Accept lists %s (%q), which did not occur in %d trials: take it out", name, strings.TrimSpace(c.a.Accept[name]), c.set.trials)
+			names = append(names, name)
 		}
 	}
+	return names
 }

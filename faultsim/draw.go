@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/rehearse-go/rehearse/invariants"
@@ -64,6 +65,21 @@ func (t *drawnTool) add(p *invariants.Policy, f Fault) {
 	}
 }
 
+// first returns, for each tool that has one, its first failure of a kind: one
+// that is retried, where there is one.
+func (d *drawer) first(kind func(Fault) bool) map[string]Fault {
+	found := make(map[string]Fault, len(d.tools))
+	for i := range d.tools {
+		for _, f := range slices.Concat(d.tools[i].retried, d.tools[i].refused) {
+			if kind(f) {
+				found[d.tools[i].name] = f
+				break
+			}
+		}
+	}
+	return found
+}
+
 // schedules is the generator that [Check] draws from.
 func (d *drawer) schedules() *rapid.Generator[Schedule] {
 	return rapid.Custom(func(t *rapid.T) Schedule {
@@ -90,17 +106,22 @@ func (d *drawer) plan(t *rapid.T) Plan {
 	if oneIn(t, 2) {
 		p.Deadline = d.deadline(t, &p)
 	}
-	if p.Deadline == 0 && oneIn(t, 4) {
+	if p.Deadline == 0 && oneIn(t, 3) {
 		p.Cancel = d.moment(t)
-		if oneIn(t, 3) {
+		if oneIn(t, 2) {
 			p.Cancel = -1
 		}
 	}
 	return p
 }
 
+// longest is the number of attempts in the longest streak that is drawn.
+const longest = 256
+
 // streak draws the faults of a tool's attempts: none up to one more than the
 // policy allows, now and then with an answer in between that ends the action.
+// Where the policy allows many attempts, a whole run of plain failures is
+// drawn now and then: an overflow of the backoff shows only late in it.
 func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
 	if len(tool.retried)+len(tool.refused) == 0 {
 		return nil
@@ -108,6 +129,9 @@ func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
 	most := min(d.p.MaxAttempts, 16) + 1
 	if d.p.MaxAttempts == invariants.Unlimited {
 		most = 8
+	}
+	if d.p.MaxAttempts > most && len(tool.retried) > 0 && oneIn(t, 4) {
+		return slices.Repeat(tool.retried[:1], min(d.p.MaxAttempts+1, longest))
 	}
 	n := below(t, most+1)
 	faults := make([]Fault, 0, n)

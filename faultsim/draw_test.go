@@ -142,7 +142,7 @@ func TestDrawnOptionsComeAsOftenAsDeclared(t *testing.T) {
 	rare(t, "several actions", int(several), draws, 1.0/8)
 	rare(t, "at once", int(atOnce), several, 1.0/2)
 	rare(t, "a deadline", int(deadlines), plans, 1.0/4)
-	rare(t, "a cancel", int(cancels), plans, 3.0/4/16)
+	rare(t, "a cancel", int(cancels), plans, 3.0/4/8)
 	require.Positive(t, before)
 	rare(t, "a latency", int(latencies), answers, 1.0/2)
 	rare(t, "a hint", int(hints), hintable, 1.0/2)

@@ -90,7 +90,11 @@ func (pl *player) outcome(f *Fault, at, cancel time.Duration) (trace.Outcome, ti
 	if end > limit {
 		return trace.Outcome{Class: class}, limit
 	}
-	return trace.Outcome{Class: f.class(), Hint: f.Hint}, end
+	o := trace.Outcome{Class: f.class(), Hint: f.Hint}
+	if f.Hint > 0 {
+		o.Slack = f.hint().Slack()
+	}
+	return o, end
 }
 
 // limit is the first instant at which the caller's side ends an attempt.

@@ -3,6 +3,7 @@ package faultsim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -46,7 +47,13 @@ const (
 	HintSeconds HintForm = ""     // Retry-After: 2
 	HintDate    HintForm = "date" // Retry-After: Fri, 31 Dec 1999 23:59:59 GMT, with a Date header
 	HintMillis  HintForm = "ms"   // Retry-After-Ms: 2000
+
+	// HintSkewed is HintDate from a server whose clock is five minutes behind.
+	// Date and Retry-After agree; the caller's clock agrees with neither.
+	HintSkewed HintForm = "skewed"
 )
+
+var hintForms = []HintForm{HintSeconds, HintDate, HintSkewed, HintMillis}
 
 // class is the planned class with the zero value read.
 func (f *Fault) class() trace.Class {
@@ -69,8 +76,8 @@ func (f *Fault) validate() error {
 	switch {
 	case f.Class > trace.Unknown:
 		return fmt.Errorf("Class is %v, which does not exist", f.Class)
-	case f.Form != HintSeconds && f.Form != HintDate && f.Form != HintMillis:
-		return fmt.Errorf("Form is %q: say HintSeconds, HintDate or HintMillis", f.Form)
+	case !slices.Contains(hintForms, f.Form):
+		return fmt.Errorf("Form is %q: say HintSeconds, HintDate, HintSkewed or HintMillis", f.Form)
 	case f.Hang && f.Latency > 0:
 		return errors.New("Hang and Latency contradict each other: a tool that hangs does not answer; clear one")
 	}

@@ -16,25 +16,42 @@ const (
 
 // failed handles the first failing trial: it is run again alone, shrunk,
 // saved and reported.
-func (c *check) failed(n int, s Schedule, r *result) {
+func (c *check) failed(f *failure) {
 	c.t.Helper()
-	origin := fmt.Sprintf("trial %d of %d, seed %d", n+1, c.set.trials, c.set.seed)
-	if r.err != nil {
-		c.unplayable(r.err, &s, origin, "")
+	origin := fmt.Sprintf("trial %d of %d, seed %d", f.n+1, c.set.trials, c.set.seed)
+	if f.r.err != nil {
+		c.unplayable(f.r.err, &f.s, origin, "")
 	}
-	again, rate := c.repeat(&s, r.found[0].Invariant)
-	if rate == 0 {
-		c.unrepeatable(s, r, origin)
+	c.minimise(f)
+	switch {
+	case f.rate == 0:
+		c.unrepeatable(f.s, f.r, origin)
+	case f.rate < reruns:
+		origin += rareness(f.rate)
 	}
-	r = again
-	name := r.found[0].Invariant
-	if rate < reruns {
-		origin += rareness(rate)
-	} else if small := c.shrink(s, name); c.always(&small, name, reruns) {
-		s, r = small, c.trial(&small)
-		r.lead(name)
+	c.report(f.r, &f.s, origin, "")
+}
+
+// minimise runs the failure again alone and, where it always fails, shrinks it.
+func (c *check) minimise(f *failure) {
+	again, rate := c.repeat(&f.s, f.r.found[0].Invariant)
+	if f.rate = rate; rate == 0 {
+		return
 	}
-	c.report(r, &s, origin, "")
+	f.r, f.name = again, again.found[0].Invariant
+	if rate == reruns {
+		c.replace(f, c.shrink(f.s, f.name), f.name)
+		c.sharpen(f)
+	}
+	f.r.lead(f.name)
+}
+
+// replace puts a smaller schedule in the failure's place, where it breaks the
+// invariant in every run.
+func (c *check) replace(f *failure, small Schedule, name string) {
+	if c.always(&small, name, reruns) {
+		f.name, f.s, f.r = name, small, c.trial(&small)
+	}
 }
 
 // rareness says how often a schedule fails that does not always fail.

@@ -7,7 +7,7 @@ import (
 )
 
 // simpler yields schedules that are one step simpler than s.
-func simpler(s Schedule) iter.Seq[Schedule] {
+func simpler(s Schedule, d *drawer) iter.Seq[Schedule] {
 	return func(yield func(Schedule) bool) {
 		for i := range s.Actions {
 			if len(s.Actions) > 1 && !yield(with(s, func(c *Schedule) { c.Actions = slices.Delete(c.Actions, i, i+1) })) {
@@ -18,14 +18,14 @@ func simpler(s Schedule) iter.Seq[Schedule] {
 			return
 		}
 		for i := range s.Actions {
-			if !simplerPlan(s, i, yield) {
+			if !simplerPlan(s, i, d, yield) {
 				return
 			}
 		}
 	}
 }
 
-func simplerPlan(s Schedule, i int, yield func(Schedule) bool) bool {
+func simplerPlan(s Schedule, i int, d *drawer, yield func(Schedule) bool) bool {
 	p := &s.Actions[i]
 	if p.Deadline != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].Deadline = 0 })) {
 		return false
@@ -35,7 +35,7 @@ func simplerPlan(s Schedule, i int, yield func(Schedule) bool) bool {
 	}
 	for _, tool := range slices.Sorted(maps.Keys(p.Faults)) {
 		for n := range p.Faults[tool] {
-			if !simplerFault(s, i, tool, n, yield) {
+			if !simplerFault(s, i, tool, n, d, yield) {
 				return false
 			}
 		}
@@ -44,7 +44,7 @@ func simplerPlan(s Schedule, i int, yield func(Schedule) bool) bool {
 }
 
 // simplerFault takes fault n out, then each of its options.
-func simplerFault(s Schedule, i int, tool string, n int, yield func(Schedule) bool) bool {
+func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(Schedule) bool) bool {
 	out := with(s, func(c *Schedule) {
 		f := c.Actions[i].Faults
 		if f[tool] = slices.Delete(f[tool], n, n+1); len(f[tool]) == 0 {
@@ -53,6 +53,15 @@ func simplerFault(s Schedule, i int, tool string, n int, yield func(Schedule) bo
 	})
 	if !yield(out) {
 		return false
+	}
+	if refused := d.tool(tool).refused; len(refused) > 0 && n+1 < len(s.Actions[i].Faults[tool]) {
+		cut := with(s, func(c *Schedule) { // what follows was there to use the attempts up
+			f := c.Actions[i].Faults
+			f[tool] = append(f[tool][:n], refused[0])
+		})
+		if !yield(cut) {
+			return false
+		}
 	}
 	for _, set := range []func(*Fault){
 		func(f *Fault) { f.Hint, f.Form = 0, HintSeconds },

@@ -31,6 +31,7 @@ type Stage struct {
 	tools   []*tool
 	acts    []*act // by number of the recorder's action
 	closers []func()
+	bodies  []*exchange // responses that have been delivered
 	misuse  []error
 	results map[ledgerKey]any
 }
@@ -211,6 +212,13 @@ func (s *Stage) spin(t *tool, a *act) {
 	}
 	a.spun = true
 	a.op.Trouble(trace.KindSpin, fmt.Sprintf("%s was called %d times without an end in sight", t.name, s.limit))
+}
+
+// spins reports whether the action has been found to call without end.
+func (s *Stage) spins(a *act) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return a.spun
 }
 
 // cancelAfter plans the caller's cancel. The order of the two calls matters:

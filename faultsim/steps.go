@@ -12,7 +12,7 @@ import (
 // Every step makes a schedule smaller in the same order, so that shrinking ends.
 func steps(s Schedule, d *drawer) iter.Seq[Schedule] {
 	return func(yield func(Schedule) bool) {
-		for smaller := range simpler(s) {
+		for smaller := range simpler(s, d) {
 			if !yield(smaller) {
 				return
 			}

@@ -286,8 +286,8 @@ func (f *Fault) option(name, value string) (err error) {
 		f.Hint, err = positive(name, value)
 	case "form":
 		f.Form = HintForm(value)
-		if f.Form != HintDate && f.Form != HintMillis {
-			err = fmt.Errorf("form is %q; known are form=date and form=ms", value)
+		if f.Form == HintSeconds || !slices.Contains(hintForms, f.Form) {
+			err = fmt.Errorf("form is %q; known are form=date, form=skewed and form=ms", value)
 		}
 	case "after":
 		f.Latency, err = positive(name, value)

@@ -48,8 +48,9 @@ func (c *call[In, Out]) run() (out Out, err error) {
 	if err == nil {
 		result = trace.Marshal(out)
 	}
-	c.p.Answer(o, result, err)
+	// In this order: an action that ends between the two has the error to keep.
 	c.s.answered(a, out, callError{call: c.p.Number(), err: err})
+	c.p.Answer(o, result, err)
 	return out, err
 }
 

@@ -172,6 +172,7 @@ func (x *trial) act(action Action) {
 // the sleep ends, everything else in the bubble is blocked.
 func (x *trial) finish() {
 	time.Sleep(x.longest)
+	x.stage.unclosed()
 	x.close()
 }
 
@@ -292,7 +293,7 @@ func (x *trial) hangs(a *act) bool {
 		a.hung = true
 	}
 	x.stage.mu.Unlock()
-	if hangs {
+	if hangs && !x.stage.spins(a) { // the call that ended a spin never answers
 		a.op.Trouble(trace.KindHang, fmt.Sprintf("the action has not returned after %v", x.longest.Truncate(time.Second)))
 	}
 	return hangs
@@ -348,6 +349,7 @@ func (x *trial) call(ctx context.Context, a *act, action Action) {
 
 // end records what the action returned.
 func (x *trial) end(a *act, out any, err error) {
+	x.stage.leaves(a)
 	x.over(a)
 	e := trace.Ending{Err: err}
 	if err == nil {

@@ -87,10 +87,12 @@ func after(s *trace.Series, i int) *trace.Attempt {
 	return nil
 }
 
-// refused lists the classes that the policy ends an action on.
+// refused lists the classes that the policy ends an action on. Where an action
+// is not safe to repeat, an outcome that is not known is no refusal: repeating
+// it is worse, and [OneEffect] and [Conforms] say so.
 func (p *Policy) refused() []trace.Class {
 	return slices.DeleteFunc(trace.Classes(), func(c trace.Class) bool {
-		return c == trace.OK || c == trace.Cancelled || p.Retries(c)
+		return c == trace.OK || c == trace.Cancelled || p.Retries(c) || !p.safe(&trace.Outcome{Class: c})
 	})
 }
 

@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -60,7 +61,7 @@ func EndsAtCancel() Invariant {
 			if !a.Cancelled() || a.Cancel < a.Begin || a.Ended && a.End < a.Cancel {
 				return v
 			}
-			if !a.Ended && (!goesOn(sc.tr, a.Cancel) || stuck(a)) {
+			if !a.Ended && (!goesOn(sc.tr, a.Cancel) || stuck(a) || brokeOff(sc.tr, a)) {
 				return v
 			}
 			v.Applied++
@@ -85,6 +86,13 @@ func heldUp(a *trace.Action) bool {
 		}
 	}
 	return false
+}
+
+// brokeOff reports whether a panic or a spin says why the action did not end.
+func brokeOff(tr *trace.Trace, a *trace.Action) bool {
+	return slices.ContainsFunc(a.Troubles, func(e int) bool {
+		return tr.Events[e].Kind == trace.KindPanic || tr.Events[e].Kind == trace.KindSpin
+	})
 }
 
 // stuck reports whether a tool that ignored the cancel has not answered.

@@ -8,11 +8,12 @@ import (
 )
 
 // NoFirstDelay is: the first attempt of an action begins when the action does.
-// An action that first fetches credentials may take its time.
+// An action that first fetches credentials may take its time, and so may one
+// that waits for its turn: its first attempt begins as another action ends.
 func NoFirstDelay() Invariant {
 	return sceneRule("no-first-delay", "there is no wait before the first attempt",
 		func(sc scene, a *trace.Action) (v Verdict) {
-			if len(a.Attempts) == 0 || sc.unsureOf(a) || len(sc.between(a, a.Begin, a.Attempts[0].Begin)) > 0 {
+			if len(a.Attempts) == 0 || sc.unsureOf(a) || len(sc.between(a, a.Begin, a.Attempts[0].Begin)) > 0 || queued(sc.tr, a) {
 				return v
 			}
 			v.Applied++
@@ -28,14 +29,33 @@ func NoFirstDelay() Invariant {
 		})
 }
 
+// queued reports whether the first attempt begins at the instant at which an
+// action ends that was under way when this one began.
+func queued(tr *trace.Trace, a *trace.Action) bool {
+	first := a.Attempts[0].Begin
+	if first <= a.Begin {
+		return false
+	}
+	actions := tr.Actions()
+	for i := range actions {
+		if other := &actions[i]; other.Ended && other.End == first && other.Begin <= first && other.Name != a.Name {
+			return true
+		}
+	}
+	return false
+}
+
 // NoLastDelay is: an action ends when its last attempt does. An action that
 // waits until its deadline or is cancelled ends then.
-func NoLastDelay() Invariant { return noLastDelay(0) }
+func NoLastDelay() Invariant { return noLastDelay(&Policy{Late: LateWait}, false) }
 
-func noLastDelay(budget time.Duration) Invariant {
+// noLastDelay knows whether the program may wait for its deadline. Under a
+// whole policy it leaves alone who gives up in the middle of a legal wait: that
+// is no wait too many but an attempt too few.
+func noLastDelay(p *Policy, whole bool) Invariant {
 	return sceneRule("no-last-delay", "there is no wait after the last attempt",
 		func(sc scene, a *trace.Action) (v Verdict) {
-			if !a.Ended || len(a.Attempts) == 0 || endedByTime(a, budget) || sc.unsureOf(a) {
+			if !a.Ended || len(a.Attempts) == 0 || endedByTime(p, a) || sc.unsureOf(a) {
 				return v
 			}
 			last, over := quiet(a)
@@ -44,6 +64,9 @@ func noLastDelay(budget time.Duration) Invariant {
 			}
 			v.Applied++
 			if idle := a.End - over; idle > 0 {
+				if whole && a.Error != "" && p.wantsMore(sc, a) {
+					return v
+				}
 				v.report(a, fmt.Sprintf("the action ended %v after its last attempt", idle),
 					"decide whether there is a next attempt before the wait, not after it", last.AnswerEvent, a.EndEvent)
 			} else if asked := waitAfter(sc.tr, a, last, over); asked >= 0 {
@@ -54,10 +77,26 @@ func noLastDelay(budget time.Duration) Invariant {
 		})
 }
 
-// endedByTime reports whether cancel, deadline or budget ended the action.
-func endedByTime(a *trace.Action, budget time.Duration) bool {
-	return a.Deadline != 0 && a.End == a.Deadline || a.Cancelled() && a.Cancel <= a.End ||
-		budget > 0 && a.End-a.Begin == budget
+// endedByTime reports whether the cancel, or a limit that the program may wait
+// for, ended the action. One whose attempt was under way at the deadline ends
+// with it, whatever the policy.
+func endedByTime(p *Policy, a *trace.Action) bool {
+	return a.Deadline != 0 && a.End == a.Deadline && (p.Late == LateWait || a.Attempts[len(a.Attempts)-1].End == a.End) ||
+		a.Cancelled() && a.Cancel <= a.End || p.Budget > 0 && a.End-a.Begin == p.Budget
+}
+
+// wantsMore reports whether the policy asks for a further attempt where the
+// action ended, however its last answer is read.
+func (p *Policy) wantsMore(sc scene, a *trace.Action) bool {
+	for i := range a.Series {
+		for w := p.walk(sc, a, &a.Series[i]); w.next(); {
+			if w.last && w.then == nil {
+				_, _, two := secondReading(w.at)
+				return w.d.Do == Go && !two
+			}
+		}
+	}
+	return false
 }
 
 // quiet is the attempt that was over last, and the instant since when no
@@ -106,8 +145,15 @@ func WithinDeadline() Invariant {
 				return v
 			}
 			for i := range a.Attempts {
+				if a.Ended && a.Attempts[i].Event > a.EndEvent {
+					return v // the business of NoAttemptAfterEnd
+				}
 				v.Applied++
-				if text, advice := lateness(a, &a.Attempts[i]); text != "" {
+				text, advice := lateness(a, &a.Attempts[i])
+				if i > 0 && text == "" {
+					text, advice = overrun(a, &a.Attempts[i-1], &a.Attempts[i])
+				}
+				if text != "" {
 					v.report(a, text, advice, a.Attempts[i].Event)
 					return v
 				}
@@ -115,6 +161,20 @@ func WithinDeadline() Invariant {
 			return v
 		})
 }
+
+// overrun words an attempt at the very instant of the deadline. There it is a
+// coin flip whether the context has ended, unless the attempt before it had
+// met the deadline.
+func overrun(a *trace.Action, before, at *trace.Attempt) (text, advice string) {
+	if at.Begin == a.Deadline && before.Seen && before.End == a.Deadline && ended(before.Outcome.Class) {
+		return fmt.Sprintf("%s was called again after the deadline had ended its attempt before", at.Tool),
+			"look at the caller's context before each attempt, not only at the error of the last"
+	}
+	return "", ""
+}
+
+// ended reports whether the class says that the caller's side ended the attempt.
+func ended(c trace.Class) bool { return c == trace.Timeout || c == trace.Cancelled }
 
 func lateness(a *trace.Action, at *trace.Attempt) (text, advice string) {
 	switch {

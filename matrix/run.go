@@ -19,16 +19,11 @@ import (
 // reason. The grid of all rows is logged at the end.
 func Run(t *testing.T, a faultsim.Adapter, own ...Row) {
 	t.Helper()
-	_, can, err := faultsim.Tools(t, a)
+	set, rows, err := prepare(t, a, own)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	g := grid{title: fmt.Sprintf("matrix of %q under policy %q", a.Name, a.Policy.ID)}
-	set := Setting{Policy: a.Policy, Can: can}
-	rows := append(Rows(), own...)
-	if err := validate(rows); err != nil {
-		t.Fatalf("%v", err)
-	}
 	for _, row := range rows {
 		t.Run(row.Name, func(t *testing.T) {
 			t.Helper()
@@ -37,6 +32,41 @@ func Run(t *testing.T, a faultsim.Adapter, own ...Row) {
 		})
 	}
 	t.Logf("%s", g.String())
+}
+
+// A Played row is one row of the matrix as it went.
+type Played struct {
+	Row       Row
+	Schedule  faultsim.Schedule
+	Result    faultsim.Result // the trace and its findings
+	Complaint string          // what is wrong with the row, in a line; empty: nothing
+	Skipped   error           // why the row does not apply; nil: it was played
+}
+
+// Play is the engine of [Run]: it plays the same rows and returns what became
+// of each instead of reporting it.
+func Play(t *testing.T, a faultsim.Adapter, own ...Row) ([]Played, error) {
+	set, rows, err := prepare(t, a, own)
+	if err != nil {
+		return nil, err
+	}
+	played := make([]Played, len(rows))
+	for i, row := range rows {
+		if played[i], err = playRow(t, a, set, row, &line{}); err != nil {
+			return nil, fmt.Errorf("%s: %w", row.Name, err)
+		}
+	}
+	return played, nil
+}
+
+// prepare returns what rows can build on, and the rows.
+func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error) {
+	_, can, err := faultsim.Tools(t, a)
+	if err != nil {
+		return Setting{}, nil, err
+	}
+	rows := append(Rows(), own...)
+	return Setting{Policy: a.Policy, Can: can}, rows, validate(rows)
 }
 
 // validate reports rows that cannot be run.
@@ -57,29 +87,51 @@ func validate(rows []Row) error {
 	return errors.Join(errs...)
 }
 
-// play runs one row.
+// play runs one row and reports it.
 func play(t *testing.T, a faultsim.Adapter, set Setting, row Row, l *line) {
 	t.Helper()
-	s, err := row.Schedule(set)
+	p, err := playRow(t, a, set, row, l)
+	if err == nil {
+		err = p.Skipped
+	}
 	if err != nil {
 		l.skip(t, err)
 		return
 	}
-	e, ends := faultsim.Expect(a.Policy, first(&s))
+	if p.Complaint != "" {
+		t.Errorf("%s: %s\n%s\nschedule:\n    %s\nthis row proves: %s", row.Name, p.Complaint,
+			strings.TrimRight(invariants.Report(p.Result.Trace, p.Result.Findings), "\n"),
+			strings.ReplaceAll(strings.TrimSpace(p.Schedule.String()), "\n", "\n    "), row.Proves)
+	}
+}
+
+// playRow runs one row and fills in its line. The error says why it could not
+// be played although it applies.
+func playRow(t *testing.T, a faultsim.Adapter, set Setting, row Row, l *line) (p Played, err error) {
+	p.Row = row
+	if p.Schedule, err = row.Schedule(set); err != nil {
+		return p.skip(err)
+	}
+	e, ends := faultsim.Expect(a.Policy, first(&p.Schedule))
 	if !ends {
-		l.skip(t, NotFor("nothing bounds a tool that hangs: the policy has no Attempt, and the row no deadline"))
-		return
+		return p.skip(NotFor("nothing bounds a tool that hangs: the policy has no Attempt, and the row no deadline"))
 	}
-	r := faultsim.Trial(t, a, s)
-	if r.Err != nil {
-		l.skip(t, r.Err)
-		return
+	p.Result = faultsim.Trial(t, a, p.Schedule)
+	if p.Result.Err != nil {
+		return p.skip(p.Result.Err)
 	}
-	l.judge(a, &e, &r)
-	if text := l.complaint(&r); text != "" {
-		t.Errorf("%s: %s\n%s\nschedule:\n    %s\nthis row proves: %s", row.Name, text,
-			strings.TrimRight(invariants.Report(r.Trace, r.Findings), "\n"), strings.ReplaceAll(strings.TrimSpace(s.String()), "\n", "\n    "), row.Proves)
+	l.judge(a, &e, &p.Result)
+	p.Complaint = l.complaint(&p.Result)
+	return p, nil
+}
+
+// skip files the reason where it says that the row does not apply.
+func (p Played) skip(err error) (Played, error) {
+	if _, ok := errors.AsType[*faultsim.UnfitError](err); ok {
+		p.Skipped = err
+		return p, nil
 	}
+	return p, err
 }
 
 // first is the action that the expectation is about.

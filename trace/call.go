@@ -3,6 +3,7 @@ package trace
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -98,6 +99,9 @@ func (r *Recorder) guess(tool, key string, args json.RawMessage) *Op {
 	}
 	if o := r.only(func(o *Op) bool { return o.open }); o != nil {
 		return o
+	}
+	if slices.ContainsFunc(r.ops, func(o *Op) bool { return o.open && !o.sent(tool, func(*opLane) bool { return true }) }) {
+		return nil // it may as well be the first call of an action that has made none
 	}
 	same := func(l *opLane) bool { return SameArgs(l.args, args) }
 	if o := r.only(func(o *Op) bool { return o.open && o.sent(tool, same) }); o != nil {

@@ -198,7 +198,7 @@ func TestResetIsSentTwice(t *testing.T) {
 	p.Repeatable = false
 	p.Retry = []trace.Class{trace.Throttled, trace.Conflict, trace.NotConnected} // what is safe to repeat
 	tr := pin.Broken(t, adapter(p, chat), faultsim.One(faultsim.Lose(trace.Reset)),
-		"no-retry-after-refusal", "chat was called again after it answered reset")
+		"one-effect", "chat did its work 2 times for one action")
 	assert.Len(t, tr.Actions()[0].Effects, 2)
 	assert.Empty(t, tr.Actions()[0].Attempts[0].Key)
 }

@@ -252,7 +252,7 @@ func TestPostWithoutKeyIsDoneTwice(t *testing.T) {
 	a := post(func() any { return []byte(report) }, false)
 	a.Policy.Key = ""
 	a.Policy.Retry = []trace.Class{trace.Throttled, trace.NotConnected} // what is safe to repeat
-	tr := pin.Broken(t, a, faultsim.One(faultsim.Lose(trace.Reset)), "no-retry-after-refusal", "weather was called again after it answered reset")
+	tr := pin.Broken(t, a, faultsim.One(faultsim.Lose(trace.Reset)), "one-effect", "weather did its work 2 times for one action")
 	assert.Len(t, tr.Actions()[0].Effects, 2)
 }
 

@@ -1,0 +1,98 @@
+package faultsim
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// An Outcome is what an exploration of an adapter's faults came to.
+type Outcome struct {
+	Seed   uint64 // base seed of the trials
+	Trials int    // planned
+
+	// Trial is the number of the first failing trial, from 1; 0: none failed,
+	// and the fields below are zero.
+	Trial    int
+	Drawn    Schedule             // of that trial
+	Rate     float64              // how often it fails when it is run again alone
+	Schedule Schedule             // the smallest found that breaks the same invariant; Drawn where Rate is below 1
+	Took     time.Duration        // real time from the failing trial to the smallest
+	Findings []invariants.Finding // of that schedule; the first names the broken invariant
+	Trace    *trace.Trace         // of that schedule
+	Idle     []string             // accepted deviations that did not occur
+}
+
+// Invariant names the broken rule; empty: none is broken.
+func (o *Outcome) Invariant() string {
+	if len(o.Findings) == 0 {
+		return ""
+	}
+	return o.Findings[0].Invariant
+}
+
+// Explore is the engine of [Check]: it draws and judges the same trials and
+// returns the first failure, made small, instead of reporting it. It neither
+// reads nor writes saved cases.
+//
+// Where virtual time stands still it ends the test as Check does, since such a
+// trial cannot be ended. It must be called outside a synctest bubble.
+func Explore(t *testing.T, a Adapter) (Outcome, error) {
+	t.Helper()
+	if err := a.validate(); err != nil {
+		return Outcome{}, err
+	}
+	set, err := readSettings(t)
+	if err != nil {
+		return Outcome{}, err
+	}
+	set.propose(a.Trials)
+	c := newCheck(t, &a, set)
+	o := Outcome{Seed: set.seed, Trials: set.trials}
+	f, err := c.search()
+	if err != nil {
+		return o, err
+	}
+	if f == nil {
+		o.Idle = c.idle()
+		return o, nil
+	}
+	if f.r.err != nil {
+		return o, errors.New(f.r.err.Error() + "\n" + indent("schedule", f.s.String()))
+	}
+	o.Trial, o.Drawn = f.n+1, f.s
+	began := time.Now()
+	c.minimise(f)
+	o.Took = time.Since(began)
+	o.Rate = float64(f.rate) / reruns
+	o.Schedule, o.Findings, o.Trace = f.s, f.r.found, f.r.tr
+	return o, nil
+}
+
+// A failure is a failing trial.
+type failure struct {
+	n    int // number of the trial, from 0
+	s    Schedule
+	r    *result
+	name string // the invariant that it breaks first
+	rate int    // of the reruns
+}
+
+// search draws trials until one fails; nil: none does.
+func (c *check) search() (*failure, error) {
+	c.t.Helper()
+	tools, err := inspect(c.t, c.a)
+	if err != nil {
+		return nil, err
+	}
+	c.drawer = newDrawer(c.a, tools)
+	c.gen = c.drawer.schedules()
+	n, r := c.firstFailing()
+	if r == nil {
+		return nil, nil
+	}
+	return &failure{n: n, s: c.draw(n), r: r}, nil
+}

@@ -1,0 +1,247 @@
+package zoo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// Right returns subjects that keep their policies, in different styles.
+func Right() []Specimen {
+	specimen := func(name string, a faultsim.Adapter) Specimen { return Specimen{Name: name, Adapter: a} }
+	return []Specimen{
+		specimen("plain-loop", agents(policy(), throttling(), patient)),
+		specimen("stops-at-long-hints", agents(stopping(), throttling(), stopsAtHints)),
+		specimen("typed-agent", typed()),
+		specimen("budgeted-loop", agents(budgeted(), failures(), bounded)),
+		specimen("many-attempts", agents(capped(40, 10*time.Second, time.Hour), failures(), tryTimes(40, saturates))),
+		specimen("full-jitter", agents(jittered(8, invariants.FullJitter), throttling(), tryTimes(8, fullJitter))),
+		specimen("equal-jitter", agents(jittered(8, invariants.EqualJitter), failures(), tryTimes(8, equalJitter))),
+		specimen("jitter-under-the-cap", agents(capAfterJitter(), failures(), tryTimes(8, jitterThenCap))),
+		specimen("decorrelated-jitter", built(jittered(6, invariants.DecorrelatedJitter), failures(), decorrelated)),
+		specimen("keyed-payment", keyed(func(p *payer) action { return p.rightKey })),
+		specimen("unkeyed-payment", unkeyed(repeatsOnlyUndone)),
+		specimen("publisher", publishing(publishesOnce)),
+		specimen("worker-pool", built(policy(), throttling(), func(*faultsim.Stage) ask { return new(pool).forecast })),
+		specimen("one-at-a-time", built(policy(), failures(), func(*faultsim.Stage) ask { return (&turns{make(chan struct{}, 1)}).forecast })),
+		specimen("goroutine-for-each-attempt", weather(patientWith(collects))),
+		specimen("http-get", online(webPolicy(), func(*webAgent) {})),
+		specimen("http-post", posting(buildsEach)),
+	}
+}
+
+// stopsAtHints is the right loop that gives up where the tool asks for more
+// than ten seconds.
+func stopsAtHints(ctx context.Context, call tool) (forecast, error) {
+	wait := base
+	for n := 1; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return forecast{}, err
+		}
+		f, err := once(ctx, call, pune)
+		if err == nil {
+			return f, nil
+		}
+		if n == attempts || final(ctx, err) || hinted(err) > 10*time.Second {
+			return forecast{}, err
+		}
+		if err := sleep(ctx, max(wait, hinted(err))); err != nil {
+			return forecast{}, err
+		}
+		wait *= 2
+	}
+}
+
+// An agent has its tool and its sleeper handed in, and a typed error.
+type agent struct {
+	tool  tool
+	sleep trace.SleepFunc
+}
+
+func typed() faultsim.Adapter {
+	return faultsim.Adapter{
+		Name: "forecast", Policy: policy(),
+		Subject: func(s *faultsim.Stage) faultsim.Action {
+			a := &agent{faultsim.Tool(s, "weather", sunny, throttling()), s.Sleeper()}
+			return func(ctx context.Context) (any, error) { return a.forecast(ctx) }
+		},
+		Attempts: func(err error) int {
+			if e, ok := errors.AsType[*countedError](err); ok {
+				return e.attempts
+			}
+			return 0
+		},
+	}
+}
+
+func (a *agent) forecast(ctx context.Context) (forecast, error) {
+	wait := base
+	for n := 1; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return forecast{}, &countedError{n - 1, err}
+		}
+		f, err := once(ctx, a.tool, pune)
+		if err == nil {
+			return f, nil
+		}
+		if n == attempts || final(ctx, err) {
+			return forecast{}, &countedError{n, err}
+		}
+		if err := a.sleep(ctx, max(wait, hinted(err))); err != nil {
+			return forecast{}, &countedError{n, err}
+		}
+		wait *= 2
+	}
+}
+
+// bounded is a loop with a budget of three seconds, which it looks at before
+// each wait.
+func bounded(ctx context.Context, call tool) (forecast, error) {
+	over := time.Now().Add(3 * time.Second)
+	wait := time.Second
+	for n := 1; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return forecast{}, err
+		}
+		f, err := once(ctx, call, pune)
+		if err == nil {
+			return f, nil
+		}
+		if n == 5 || final(ctx, err) {
+			return forecast{}, err
+		}
+		if time.Until(over) <= wait {
+			return forecast{}, fmt.Errorf("out of time: %w", err)
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return forecast{}, err
+		}
+		wait *= 2
+	}
+}
+
+func saturates(n int) time.Duration {
+	wait := 10 * time.Second
+	for range n - 1 {
+		if wait *= 2; wait >= time.Hour {
+			return time.Hour
+		}
+	}
+	return wait
+}
+
+func interval(n int) time.Duration { return min(base<<(n-1), time.Second) }
+
+func fullJitter(n int) time.Duration { return rand.N(interval(n) + 1) }
+
+func equalJitter(n int) time.Duration { return interval(n)/2 + rand.N(interval(n)/2+1) }
+
+func jitterThenCap(n int) time.Duration {
+	return min(time.Second, time.Duration(float64(base<<(n-1))*(0.875+rand.Float64()/4)))
+}
+
+// decorrelated draws between the base and three times the wait before.
+func decorrelated(*faultsim.Stage) ask {
+	return func(ctx context.Context, call tool) (forecast, error) {
+		wait := base
+		return tryTimes(6, func(int) time.Duration {
+			wait = min(time.Second, base+rand.N(3*wait-base+1))
+			return wait
+		})(ctx, call)
+	}
+}
+
+// repeatsOnlyUndone repeats a payment only where it certainly was not made.
+func repeatsOnlyUndone(b bank) action {
+	return func(ctx context.Context) (receipt, error) {
+		wait := time.Second
+		for n := 1; ; n++ {
+			if err := ctx.Err(); err != nil {
+				return receipt{}, err
+			}
+			r, err := limited(ctx, func(ctx context.Context) (receipt, error) { return b(ctx, payment{Invoice: 7, Cents: 1900}) })
+			if err == nil {
+				return r, nil
+			}
+			if n == attempts || !errors.Is(err, errBankBusy) {
+				return receipt{}, err
+			}
+			if err := sleep(ctx, wait); err != nil {
+				return receipt{}, err
+			}
+			wait *= 2
+		}
+	}
+}
+
+func publishesOnce(ctx context.Context, call tool, tell publish) (f forecast, err error) {
+	defer func() { tell(ctx, reason(ctx, err)) }()
+	return patient(ctx, call)
+}
+
+// A pool serves several actions at once and counts them.
+type pool struct {
+	mu   sync.Mutex
+	busy int
+	seen map[string]int
+}
+
+func (p *pool) forecast(ctx context.Context, call tool) (forecast, error) {
+	p.change(+1, "begun")
+	defer p.change(-1, "done")
+	return patient(ctx, call)
+}
+
+func (p *pool) change(by int, what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.seen == nil {
+		p.seen = map[string]int{}
+	}
+	p.busy += by
+	p.seen[what]++
+}
+
+// turns lets one action at a time through.
+type turns struct{ place chan struct{} }
+
+func (q *turns) forecast(ctx context.Context, call tool) (forecast, error) {
+	if err := ctx.Err(); err != nil {
+		return forecast{}, err
+	}
+	select {
+	case q.place <- struct{}{}:
+	case <-ctx.Done():
+		return forecast{}, ctx.Err()
+	}
+	defer func() { <-q.place }()
+	return patient(ctx, call)
+}
+
+// collects runs the attempt in a goroutine, and takes its answer in any case.
+func collects(ctx context.Context, call tool) (forecast, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	type answer struct {
+		f   forecast
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		f, err := call(ctx, pune)
+		answers <- answer{f, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.f, a.err
+	case <-ctx.Done():
+		return forecast{}, ctx.Err()
+	}
+}

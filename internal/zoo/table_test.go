@@ -1,0 +1,83 @@
+package zoo
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rehearse-go/rehearse/faultsim"
+)
+
+// A table is the kill table.
+type table struct {
+	rows  []string
+	bites map[string]int // faults that each row of the matrix catches
+	none  int            // faults that no row catches
+}
+
+func (g *table) add(s Specimen, rule string, rows []string) {
+	if g.bites == nil {
+		g.bites = map[string]int{}
+	}
+	for _, r := range rows {
+		g.bites[r]++
+	}
+	list := strings.Join(rows, ", ")
+	if list == "" {
+		g.none++
+		list = "–"
+	}
+	g.rows = append(g.rows, fmt.Sprintf("| %s | %s | %s | %s | %s |", s.Name, s.Wrong, s.Source, rule, list))
+}
+
+// String is the table as a Markdown page.
+func (g *table) String() string {
+	var b strings.Builder
+	b.WriteString(`# Kill table
+
+Which check finds which mistake. Each fault is a subject in internal/zoo: ordinary code with one mistake. The rule is the first finding of faultsim.Check with its defaults, and names the fault; the rows are those of matrix.Run that fail. The test in internal/zoo keeps this page: ` + "`go test ./internal/zoo -update`" + `.
+
+| fault | what went wrong | source | rule | rows of the matrix |
+|---|---|---|---|---|
+`)
+	b.WriteString(strings.Join(g.rows, "\n"))
+	fmt.Fprintf(&b, "\n\n%d faults, all found by Check. The rows of the matrix find %d of them; the others need a limit in time, a hint, a hang or a second action, which the rows do not have.\n", len(g.rows), len(g.rows)-g.none)
+	return b.String()
+}
+
+// changed lists the lines in which two texts differ.
+func changed(old, new string) string {
+	was := map[string]bool{}
+	for l := range strings.Lines(old) {
+		was[l] = true
+	}
+	var b strings.Builder
+	for l := range strings.Lines(new) {
+		if !was[l] {
+			b.WriteString("+ " + l)
+		}
+	}
+	return b.String()
+}
+
+// size counts what a person would have to write: faults, their options, limits
+// and further actions.
+func size(s faultsim.Schedule) int {
+	n := max(len(s.Actions)-1, 0)
+	add := func(set ...bool) {
+		for _, yes := range set {
+			if yes {
+				n++
+			}
+		}
+	}
+	add(s.AtOnce)
+	for _, p := range s.Actions {
+		add(p.Deadline != 0, p.Cancel != 0)
+		for _, faults := range p.Faults {
+			for _, f := range faults {
+				add(f != (faultsim.Fault{}), f.Hint != 0, f.Form != "", f.Latency != 0, f.Done, f.Deaf, f.Cancel != 0)
+			}
+		}
+	}
+	return n
+}

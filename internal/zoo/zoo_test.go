@@ -1,0 +1,172 @@
+package zoo
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/matrix"
+)
+
+var update = flag.Bool("update", false, "write docs/kill-table.md anew")
+
+const killTable = "../../docs/kill-table.md"
+
+// TestKillTable holds every faulty subject against the defaults of Check and
+// of the matrix, and keeps the outcome as a table.
+func TestKillTable(t *testing.T) {
+	var g table
+	for _, s := range Faulty() {
+		t.Run(s.Name, func(t *testing.T) {
+			o := caught(t, s)
+			g.add(s, o.Invariant(), failing(t, s))
+			t.Logf("trial %d, %v to the smallest (size %d):\n%s\n%s", o.Trial, o.Took, size(o.Schedule), o.Schedule, o.Findings[0])
+		})
+	}
+	if t.Failed() || len(g.rows) != len(Faulty()) { // a -run of its own
+		return
+	}
+	text := g.String()
+	t.Logf("\n%s", text)
+	if *update {
+		if err := os.WriteFile(killTable, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(killTable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text != string(want) {
+		t.Errorf("docs/kill-table.md is out of date: go test ./internal/zoo -update writes it anew\n%s", changed(string(want), text))
+	}
+}
+
+// caught explores the subject and wants its rule as the first finding.
+func caught(t *testing.T, s Specimen) faultsim.Outcome {
+	t.Helper()
+	o, err := faultsim.Explore(t, s.Adapter)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case o.Trial == 0:
+		t.Fatalf("missed in %d trials (seed %d): %s", o.Trials, o.Seed, s.Wrong)
+	case o.Rate < 1:
+		t.Errorf("trial %d, seed %d comes back in %v of its runs only: %s\n%s", o.Trial, o.Seed, o.Rate, o.Findings[0], o.Drawn)
+	case o.Invariant() != s.Rule:
+		t.Errorf("found as %s, wanted %s (trial %d, seed %d)\n%s\n%s\n%s", o.Invariant(), s.Rule, o.Trial, o.Seed, o.Findings[0], o.Drawn, o.Schedule)
+	}
+	return o
+}
+
+// failing lists the rows of the matrix that the subject fails.
+func failing(t *testing.T, s Specimen) []string {
+	t.Helper()
+	played, err := matrix.Play(t, s.Adapter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for _, p := range played {
+		if p.Complaint != "" {
+			rows = append(rows, p.Row.Name)
+		}
+	}
+	return rows
+}
+
+// sharper lists rules that say more exactly what another one finds as well:
+// whoever calls a tool after the cancel has not ended at the cancel either, and
+// whoever calls it without end passes every bound.
+var sharper = map[string][]string{
+	"no-attempt-after-cancel": {"ends-at-cancel"},
+	"no-spin":                 {"stop-after-success", "attempts-bounded"},
+}
+
+// TestEachNarrowRuleIsNeeded wants, for every rule but the catch-all, a fault
+// that no other narrow rule finds in a whole run.
+func TestEachNarrowRuleIsNeeded(t *testing.T) {
+	for _, rule := range narrow() {
+		t.Run(rule, func(t *testing.T) {
+			var others []string
+			for _, s := range Faulty() {
+				if s.Rule != rule {
+					continue
+				}
+				other := without(t, s, rule)
+				if other == "" {
+					return
+				}
+				others = append(others, s.Name+" is found by "+other+" too")
+			}
+			t.Errorf("no fault needs the rule: %v", others)
+		})
+	}
+}
+
+// without explores with the rule and the catch-all put aside and returns what
+// is found all the same.
+func without(t *testing.T, s Specimen, rule string) string {
+	t.Helper()
+	s.Adapter.Accept = map[string]string{rule: "put aside", "conforms": "put aside"}
+	for _, wide := range sharper[rule] {
+		s.Adapter.Accept[wide] = "put aside"
+	}
+	o, err := faultsim.Explore(t, s.Adapter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.Invariant()
+}
+
+// narrow lists the rules of all policies, without the catch-all.
+func narrow() []string {
+	var names []string
+	seen := map[string]bool{"conforms": true}
+	for _, s := range Faulty() {
+		for _, inv := range s.Adapter.Policy.Invariants() {
+			if !seen[inv.Name] {
+				names = append(names, inv.Name)
+			}
+			seen[inv.Name] = true
+		}
+	}
+	return names
+}
+
+// TestRightSubjects wants no finding at all. REHEARSE_TRIALS=100000 looks further.
+func TestRightSubjects(t *testing.T) {
+	for _, s := range Right() {
+		t.Run(s.Name, func(t *testing.T) {
+			s.Adapter.Trials = 5000
+			o, err := faultsim.Explore(t, s.Adapter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Trial > 0 {
+				t.Errorf("trial %d, seed %d, rate %v: %s\n%s\n%s", o.Trial, o.Seed, o.Rate, o.Findings[0], o.Schedule, o.Trace.Timeline(o.Findings[0].Events...))
+			}
+			if rows := failing(t, s); len(rows) > 0 {
+				t.Errorf("fails the rows %s", strings.Join(rows, ", "))
+			}
+		})
+	}
+}
+
+// TestSpecimensAreLabelled wants a name of its own, a sentence and a source.
+func TestSpecimensAreLabelled(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range append(Faulty(), Right()...) {
+		if s.Name == "" || seen[s.Name] {
+			t.Errorf("%q is empty or given twice", s.Name)
+		}
+		seen[s.Name] = true
+	}
+	for _, s := range Faulty() {
+		if s.Source == "" || !strings.HasSuffix(s.Wrong, ".") {
+			t.Errorf("%s lacks a source or a sentence", s.Name)
+		}
+	}
+}
