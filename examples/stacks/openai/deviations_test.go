@@ -60,7 +60,7 @@ func TestRequestTimeoutEndsTheWaitBehindTheAttempt(t *testing.T) {
 		faultsim.Throttle(30 * time.Second),
 		{Class: trace.Transient, Latency: 20*time.Second - time.Millisecond},
 	} {
-		tr := pin.Broken(t, timed(), faultsim.One(f), "no-last-delay", "after its last attempt")
+		tr := pin.Broken(t, timed(), faultsim.One(f), "conforms", "given up after attempt 1")
 		end := &tr.Actions()[0]
 		assert.Len(t, end.Attempts, 1)
 		assert.Equal(t, 20*time.Second, end.End)
