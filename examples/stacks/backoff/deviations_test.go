@@ -98,7 +98,7 @@ func TestWaitsIntoTheDeadline(t *testing.T) {
 
 	p := exactPolicy
 	p.Late = invariants.LateStop
-	pin.Broken(t, adapter(p, exact), s, "conforms", "the action ended 300ms too late (deadline)")
+	pin.Broken(t, adapter(p, exact), s, "no-last-delay", "the action ended 300ms after its last attempt")
 }
 
 // "MaxInterval caps the RetryInterval", but not the first one.
