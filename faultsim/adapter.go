@@ -121,6 +121,17 @@ func (e Errors) can(f *Fault) bool {
 	return f.Hint == 0 || hints
 }
 
+// forms says that a function tool asks for waits in one form, if it has any
+// error that carries one.
+func (e Errors) forms() []HintForm {
+	for _, err := range e {
+		if _, ok := err.(*hinted); ok {
+			return []HintForm{HintSeconds}
+		}
+	}
+	return nil
+}
+
 // render is the tool's error for the fault.
 func (e Errors) render(f *Fault) error {
 	err := e[f.class()]

@@ -31,7 +31,7 @@ type drawnTool struct {
 func newDrawer(a *Adapter, tools []*tool) *drawer {
 	d := &drawer{p: &a.Policy}
 	for _, t := range tools {
-		dt := drawnTool{name: t.name, hints: t.hints, can: t.can}
+		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
 			f := Fault{Class: c}
 			if c == trace.OK || c == trace.Cancelled || !t.can(&f) {

@@ -53,7 +53,7 @@ func (s *Stage) Client(routes ...Route) *http.Client {
 		if r.Hints == nil {
 			r.Hints = []HintForm{HintSeconds, HintDate}
 		}
-		r.tool = &tool{name: r.Tool, can: r.can, hints: r.Hints}
+		r.tool = &tool{r.Tool, r}
 		if r.Role == trace.RoleAttempt {
 			s.register(r.tool)
 		}
@@ -74,6 +74,8 @@ var usually = map[trace.Class]bool{
 	trace.Invalid: true, trace.Unauthenticated: true, trace.Forbidden: true, trace.NotFound: true,
 	trace.Conflict: true, trace.Malformed: true,
 }
+
+func (r *route) forms() []HintForm { return r.Hints }
 
 func (r *route) can(f *Fault) bool {
 	if f.Hint > 0 && !slices.Contains(r.Hints, f.Form) {

@@ -29,7 +29,8 @@ type Stage struct {
 
 	mu      sync.Mutex
 	tools   []*tool
-	acts    []*act // by number of the recorder's action
+	some    [2]*tool // storage of the first of them
+	acts    []*act   // by number of the recorder's action
 	closers []func()
 	bodies  []*exchange // responses that have been delivered
 	misuse  []error
@@ -41,9 +42,14 @@ type ledgerKey struct{ tool, key string }
 
 // A tool is one double on the stage.
 type tool struct {
-	name  string
-	can   func(*Fault) bool
-	hints []HintForm // the forms in which it can ask for a wait
+	name string
+	skills
+}
+
+// skills are what a double can show.
+type skills interface {
+	can(*Fault) bool
+	forms() []HintForm // in which it can ask for a wait
 }
 
 // An act is one action of the schedule that is under way.
@@ -58,8 +64,14 @@ type act struct {
 	calls  int
 	errs   []callError  // what the doubles answered, latest last
 	few    [3]callError // storage of the first of them
-	result any          // of the latest success
+	result answer       // of the latest success
 	spun   bool
+}
+
+// An answer is the result of a success, written down.
+type answer struct {
+	of  reflect.Type // nil: not known
+	raw []byte
 }
 
 type callError struct {
@@ -97,6 +109,9 @@ func (s *Stage) register(t *tool) {
 		if other.name == t.name {
 			s.misuse = append(s.misuse, fmt.Errorf("faultsim: the stage has two tools named %q: give each its own name", t.name))
 		}
+	}
+	if s.tools == nil {
+		s.tools = s.some[:0]
 	}
 	s.tools = append(s.tools, t)
 }
@@ -236,7 +251,7 @@ func (a *act) cancelAfter(s *Stage, d time.Duration) {
 }
 
 // answered notes what a double answered, for the judging of the action's end.
-func (s *Stage) answered(a *act, result any, e callError) {
+func (s *Stage) answered(a *act, result answer, e callError) {
 	if a == nil {
 		return
 	}
@@ -279,9 +294,12 @@ func kept(err, cause error) bool {
 	return strings.Contains(err.Error(), cause.Error())
 }
 
+// keyed reports whether the tools do the work of the key only once.
+func (s *Stage) keyed(key string) bool { return key != "" && s.policy.Key != "" }
+
 // stored returns the result that the ledger holds for a key.
 func (s *Stage) stored(t *tool, key string) (any, bool) {
-	if key == "" || s.policy.Key == "" {
+	if !s.keyed(key) {
 		return nil, false
 	}
 	s.mu.Lock()
@@ -291,7 +309,7 @@ func (s *Stage) stored(t *tool, key string) (any, bool) {
 }
 
 func (s *Stage) store(t *tool, key string, out any) {
-	if key == "" || s.policy.Key == "" {
+	if !s.keyed(key) {
 		return
 	}
 	s.mu.Lock()

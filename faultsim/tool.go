@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/rehearse-go/rehearse/internal/double"
 	"github.com/rehearse-go/rehearse/trace"
@@ -15,12 +16,7 @@ import (
 // same key gets the stored answer and has no second effect. Calls that find
 // no planned fault are answered at once.
 func Tool[In, Out any](s *Stage, name string, fake trace.Func[In, Out], errs Errors) trace.Func[In, Out] {
-	t := &tool{name: name, can: errs.can}
-	for _, err := range errs {
-		if _, ok := err.(*hinted); ok {
-			t.hints = []HintForm{HintSeconds}
-		}
-	}
+	t := &tool{name, errs}
 	s.register(t)
 	return func(ctx context.Context, in In) (Out, error) {
 		c := call[In, Out]{s: s, t: t, fake: fake, errs: errs, ctx: ctx, in: in}
@@ -40,16 +36,16 @@ type call[In, Out any] struct {
 }
 
 func (c *call[In, Out]) run() (out Out, err error) {
-	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: trace.Marshal(c.in)})
+	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in)})
 	f, a := c.s.arrive(c.t, c.p)
 	var o trace.Outcome
 	out, o, err = c.answer(&f)
 	var result []byte
 	if err == nil {
-		result = trace.Marshal(out)
+		result = double.JSON(out)
 	}
 	// In this order: an action that ends between the two has the error to keep.
-	c.s.answered(a, out, callError{call: c.p.Number(), err: err})
+	c.s.answered(a, answer{reflect.TypeFor[Out](), result}, callError{call: c.p.Number(), err: err})
 	c.p.Answer(o, result, err)
 	return out, err
 }
@@ -90,7 +86,9 @@ func (c *call[In, Out]) work() (out Out, err error) {
 	}
 	if err == nil {
 		c.p.Effect()
-		c.s.store(c.t, c.p.Key(), out)
+		if c.s.keyed(c.p.Key()) {
+			c.s.store(c.t, c.p.Key(), out)
+		}
 	}
 	return out, err
 }

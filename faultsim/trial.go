@@ -21,6 +21,9 @@ import (
 // epoch so small that it hides bugs in the reading of dates.
 var epoch = time.Date(2026, time.March, 14, 9, 26, 53, 0, time.UTC)
 
+// toEpoch is the time from a bubble's begin to it.
+var toEpoch = epoch.Sub(time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC))
+
 // A trial plays one schedule on a fresh subject, in a bubble of its own. What
 // it needs is one allocation, since there are many trials.
 type trial struct {
@@ -108,7 +111,7 @@ func (x *trial) phases(t *testing.T) {
 	if x.detail {
 		x.bubble.Store(bubbleNumber())
 	}
-	time.Sleep(epoch.Sub(time.Now()))
+	time.Sleep(toEpoch)
 	grow()
 	action, err := x.build()
 	if err == nil && !x.drawn {
@@ -388,8 +391,8 @@ func (x *trial) want(a *act, out any) []byte {
 	x.stage.mu.Lock()
 	result := a.result
 	x.stage.mu.Unlock()
-	if result != nil && reflect.TypeOf(result) == reflect.TypeOf(out) {
-		return trace.Marshal(result)
+	if result.of != nil && result.of == reflect.TypeOf(out) {
+		return result.raw
 	}
 	return nil
 }

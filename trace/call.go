@@ -143,6 +143,9 @@ func (o *Op) count(c *Call, key string, args json.RawMessage) int {
 			return l.n
 		}
 	}
+	if o.lanes == nil {
+		o.lanes = o.first[:0]
+	}
 	o.lanes = append(o.lanes, opLane{c.Tool, c.Role, 1, args, key})
 	return 1
 }

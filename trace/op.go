@@ -15,6 +15,21 @@ type Op struct {
 	cancelled bool            // a cancel has been recorded
 	watch     context.Context // the caller's context, while Do runs; nil: cancels are told by Cancel
 	lanes     []opLane
+	first     [1]opLane // storage of the first of them
+	ctx       opContext
+}
+
+// An opContext is a context that carries an action.
+type opContext struct {
+	context.Context
+	op *Op
+}
+
+func (c *opContext) Value(key any) any {
+	if key == (opKey{}) {
+		return c.op
+	}
+	return c.Context.Value(key)
 }
 
 // An opLane counts an action's attempts at one tool.
@@ -38,7 +53,8 @@ func (r *Recorder) Begin(ctx context.Context, name string) (context.Context, *Op
 	r.ops = append(r.ops, o)
 	e := r.next()
 	e.At, e.Kind, e.Action, e.Deadline = at, KindBegin, o.name, r.deadline(ctx)
-	return context.WithValue(ctx, opKey{}, o), o
+	o.ctx = opContext{ctx, o}
+	return &o.ctx, o
 }
 
 // unused returns the name, with a number behind it where it is taken.

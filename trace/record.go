@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -100,6 +101,10 @@ func Marshal(value any) (raw json.RawMessage) {
 		return nil
 	case json.RawMessage:
 		return append(json.RawMessage(nil), v...)
+	case int:
+		return strconv.AppendInt(nil, int64(v), 10)
+	case bool:
+		return strconv.AppendBool(nil, v)
 	}
 	defer func() {
 		if recover() != nil {
