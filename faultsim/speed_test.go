@@ -41,18 +41,29 @@ func inTest(b *testing.B, f func(t *testing.T)) {
 	}}})
 }
 
+// BenchmarkBare is the home subject alone in a bubble, called as a trial calls
+// it: by somebody who may cancel.
 func BenchmarkBare(b *testing.B) {
 	inTest(b, func(t *testing.T) {
 		for b.Loop() {
-			synctest.Test(t, func(t *testing.T) {
-				n := 0
-				retryHome(context.Background(), func(ctx context.Context, s string) (int, error) {
-					if n++; n < 3 {
-						return 0, errB
-					}
-					return 19, nil
-				})
-			})
+			bareTrial(t)
+		}
+	})
+}
+
+func bareTrial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		n := 0
+		_, err := retryHome(ctx, func(ctx context.Context, s string) (int, error) {
+			if n++; n < 3 {
+				return 0, errB
+			}
+			return 19, nil
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	})
 }
