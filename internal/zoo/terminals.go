@@ -9,7 +9,7 @@ import (
 
 func terminals() []Specimen {
 	return []Specimen{
-		{"cancelled-and-completed", "The cancel publishes its end at once, and the loop publishes its own after it.",
+		{"cancelled-and-completed", "The handling of a cancel publishes its end, and the common way out publishes another after it.",
 			"F044", "one-terminal", publishing(publishesTwice)},
 		{"deferred-failure", "A deferred publication reports failure on every way out, the successful one included.",
 			testingRetries, "one-terminal", publishing(defersFailure)},
@@ -41,9 +41,10 @@ func reason(ctx context.Context, err error) trace.Reason {
 }
 
 func publishesTwice(ctx context.Context, call tool, tell publish) (forecast, error) {
-	stop := context.AfterFunc(ctx, func() { tell(ctx, trace.ReasonCancelled) })
-	defer stop()
 	f, err := patient(ctx, call)
+	if ctx.Err() == context.Canceled {
+		tell(ctx, trace.ReasonCancelled)
+	}
 	tell(ctx, reason(ctx, err))
 	return f, err
 }
