@@ -23,7 +23,11 @@ type exchange struct {
 	a    *act
 	once sync.Once
 	read atomic.Bool // the body has been read to its end or closed
-	rest func()      // records the answer without its body; nil: there is no body
+
+	// The answer as it was sent, once there is one.
+	o       trace.Outcome
+	content []byte
+	failure error
 }
 
 func (x *exchange) run() (*http.Response, error) {
@@ -86,33 +90,37 @@ func (x *exchange) answer(f *Fault) (*http.Response, error) {
 
 // deliver lets the answer end with the response's body.
 func (x *exchange) deliver(f *Fault, reply *double.Reply, resp *http.Response) {
-	o := reply.Outcome()
-	o.Hint, o.Slack = reply.Hint.Sent(time.Now())
-	var failure error
-	if o.Failed() {
-		failure = errors.New(resp.Status)
+	x.o, x.content = reply.Outcome(), reply.Content()
+	x.o.Hint, x.o.Slack = reply.Hint.Sent(time.Now())
+	if x.o.Failed() {
+		x.failure = errors.New(resp.Status)
+	}
+	if x.o.Class == trace.OK {
+		x.content = canonical(x.content)
 	}
 	ctx := x.req.Context()
 	if f.Deaf {
 		ctx = nil
 	}
-	content := reply.Content()
-	if o.Class == trace.OK {
-		content = canonical(content)
-	}
-	x.rest = func() { x.over(o, content, failure) }
 	x.s.delivers(x)
-	double.Deliver(ctx, resp, func(ended trace.Class) {
-		x.read.Store(true)
-		if ended != 0 {
-			o.Class = ended
-		}
-		x.rest()
-	})
+	double.Deliver(ctx, resp, x.ends)
 	if resp.StatusCode >= http.StatusBadRequest {
 		x.rest() // the status is the answer, whether or not somebody reads on
 	}
 }
+
+// ends records the answer at the end of its body, or of the context in it.
+func (x *exchange) ends(interrupted trace.Class) {
+	x.read.Store(true)
+	o := x.o
+	if interrupted != 0 {
+		o.Class = interrupted
+	}
+	x.over(o, x.content, x.failure)
+}
+
+// rest records the answer without waiting for the end of its body.
+func (x *exchange) rest() { x.over(x.o, x.content, x.failure) }
 
 // canonical is the canonical form of a success. Trial after trial a route
 // answers the same, so the latest one is kept.

@@ -18,25 +18,34 @@ func response(req *http.Request, status int, header http.Header, body []byte, cu
 	if text == "" {
 		text = "Unknown"
 	}
-	resp := &http.Response{
+	d := &delivery{resp: http.Response{
 		Status: strconv.Itoa(status) + " " + text, StatusCode: status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: header, ContentLength: int64(len(body)), Request: req, Body: http.NoBody,
-	}
+	}}
+	resp := &d.resp
 	if status < 200 || status == http.StatusNoContent || status == http.StatusNotModified {
 		resp.ContentLength = 0
 		return resp
 	}
-	header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	d.length[0] = strconv.Itoa(len(body))
+	header["Content-Length"] = d.length[:]
 	if req.Method == http.MethodHead || len(body) == 0 {
 		return resp
 	}
-	b := &responseBody{rest: body}
+	d.body.rest = body
 	if cut >= 0 && cut < len(body) {
-		b.rest, b.broken = body[:cut], true
+		d.body.rest, d.body.broken = body[:cut], true
 	}
-	resp.Body = b
+	resp.Body = &d.body
 	return resp
+}
+
+// A delivery is a response and what belongs to it, in one allocation.
+type delivery struct {
+	resp   http.Response
+	body   responseBody
+	length [1]string
 }
 
 // Deliver lets the body of a response end with ctx, as net/http does, and
