@@ -28,7 +28,7 @@ func Expect(p invariants.Policy, plan Plan) (e Expectation, ok bool) {
 	if plan.Cancel > 0 {
 		pl.cancel = plan.Cancel
 	}
-	pl.attempt(p.Start(0, plan.Deadline), 1, 0, pl.cancel)
+	pl.attempt(p.Start(0, plan.Deadline), 1, 0, pl.cancel, false)
 	slices.Sort(pl.e.Reasons)
 	return pl.e, pl.ok
 }
@@ -47,7 +47,8 @@ type player struct {
 }
 
 // attempt plays attempt n, which begins at the instant at, and what may follow.
-func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration) {
+// done says that an earlier one has done the work.
+func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration, done bool) {
 	if pl.steps++; pl.steps > 1<<14 {
 		return // jitter over many attempts: the ends of the ranges are known by now
 	}
@@ -67,6 +68,11 @@ func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration) 
 		pl.ok = false
 		return
 	}
+	done = done || f.Done
+	if done && pl.p.Reconcile && o.Class != trace.OK && pl.p.Effect(o) == trace.EffectUnknown {
+		pl.stop(n, trace.ReasonSuccess) // the program asks, and is told that it is done
+		return
+	}
 	d := s.Next(o, end)
 	if d.Do != invariants.Go {
 		pl.stop(n, d.Reason)
@@ -74,9 +80,9 @@ func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration) 
 	if d.Do == invariants.Stop {
 		return
 	}
-	pl.attempt(s, n+1, end+d.Lo, cancel)
+	pl.attempt(s, n+1, end+d.Lo, cancel, done)
 	if d.Hi != d.Lo {
-		pl.attempt(s, n+1, end+d.Hi, cancel)
+		pl.attempt(s, n+1, end+d.Hi, cancel, done)
 	}
 }
 

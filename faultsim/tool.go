@@ -10,7 +10,8 @@ import (
 
 // Tool puts a function double on the stage. The function that it returns
 // behaves as the schedule plans: fake does the tool's work and makes its
-// answer (nil: the zero answer), and errs says how failures look.
+// answer (nil: the zero answer), and errs says how failures look. Actions can
+// run at once, so fake must be safe for that.
 //
 // With a key in the policy the tool is an honest one: a second call with the
 // same key gets the stored answer and has no second effect. Calls that find

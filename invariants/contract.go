@@ -14,6 +14,9 @@ func (p Policy) Invariants() []Invariant {
 		CancelReachesTool(), EndsAtCancel(), // in this order: a tool that never learns of it holds the action up
 		WithinDeadline(), NoFirstDelay(), HintHonoured(p), WaitsInWindow(p), noLastDelay(&p, true),
 	)
+	if p.Reconcile {
+		list = append(list, ReconciledFirst(p))
+	}
 	if p.MaxAttempts != Unlimited {
 		list = append(list, MaxAttempts(p.MaxAttempts))
 	}

@@ -62,6 +62,11 @@ type Policy struct {
 	// none. With a key, the tool is expected to do the work of one key once.
 	Key string
 
+	// Reconcile says that after an outcome that is not known the program asks
+	// the tool what became of the attempt (calls of trace.RoleReconcile) and
+	// goes by the answer: done is a success, not done may be repeated.
+	Reconcile bool
+
 	// Repeatable says that repeating the action is harmless, as with a read.
 	Repeatable bool
 }
@@ -181,7 +186,7 @@ func (p *Policy) effect(o *trace.Outcome) trace.Effect {
 
 // safe reports whether the action may be repeated after the outcome.
 func (p *Policy) safe(o *trace.Outcome) bool {
-	return p.Repeatable || p.Key != "" || p.effect(o) == trace.EffectNotDone
+	return p.Repeatable || p.Key != "" || p.Reconcile || p.effect(o) == trace.EffectNotDone
 }
 
 // classes is a set of classes.

@@ -70,7 +70,7 @@ func (v *validator) classes(p *Policy) {
 		seen |= classSet(c)
 		if c > trace.OK && c <= trace.Unknown && c != trace.Declined && c != trace.Cancelled {
 			v.want(p.safe(&trace.Outcome{Class: c}), "Retry",
-				"holds %v, after which the tool may have done its work, and the action is neither Repeatable nor has a Key: set Repeatable for a read, set Key for a write with an idempotency key, put %v into Undone where it proves that nothing happened, or take it out of Retry", c, c)
+				"holds %v, after which the tool may have done its work, and the action is neither Repeatable nor has a Key: set Repeatable for a read, set Key for a write with an idempotency key, set Reconcile where the tool is asked first, put %v into Undone where it proves that nothing happened, or take it out of Retry", c, c)
 		}
 	}
 	v.undone(p)

@@ -27,6 +27,7 @@ func Right() []Specimen {
 		specimen("jitter-under-the-cap", agents(capAfterJitter(), failures(), tryTimes(8, jitterThenCap))),
 		specimen("decorrelated-jitter", built(jittered(6, invariants.DecorrelatedJitter), failures(), decorrelated)),
 		specimen("keyed-payment", keyed(func(p *payer) action { return p.rightKey })),
+		specimen("asking-teller", transferring(func(m *teller) action { return m.right })),
 		specimen("unkeyed-payment", unkeyed(repeatsOnlyUndone)),
 		specimen("publisher", publishing(publishesOnce)),
 		specimen("worker-pool", built(policy(), throttling(), func(*faultsim.Stage) ask { return new(pool).forecast })),

@@ -1,0 +1,25 @@
+package faultsim
+
+import (
+	"context"
+
+	"github.com/rehearse-go/rehearse/internal/double"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// Aside puts a call on the stage that is no attempt of the action: fetching
+// credentials (trace.RoleAuth), or asking what became of an earlier attempt
+// (trace.RoleReconcile). It is in the trace, f answers it, and schedules do not
+// touch it. Over HTTP, the same is a [Route] with a Role.
+func Aside[In, Out any](s *Stage, name string, role trace.Role, f trace.Func[In, Out]) trace.Func[In, Out] {
+	return func(ctx context.Context, in In) (Out, error) {
+		p := s.rec.Call(ctx, trace.Call{Tool: name, Role: role, Args: double.JSON(in)})
+		out, err := f(ctx, in)
+		if err != nil {
+			p.Answer(trace.Classify(err), nil, err)
+			return out, err
+		}
+		p.Answer(trace.Outcome{Class: trace.OK}, double.JSON(out), nil)
+		return out, nil
+	}
+}
