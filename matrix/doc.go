@@ -45,6 +45,18 @@
 //		Schedule: matrix.Fixed(faultsim.One(faultsim.Fail(trace.Throttled), faultsim.Fail(trace.QuotaExhausted))),
 //	})
 //
+// # Baselines
+//
+// With -rehearse.accept a matrix is written down beside the test: the policy's
+// content, and calls, terminal and effects of each row. From then on a change
+// of either is a difference that a reviewer reads, and fails until somebody
+// accepts it in the same way. A policy whose content changes under the same ID
+// fails in any case: a rollout must not change how a payment is repeated
+// without anybody noticing. Rows that are new only warn. [examples/payment]
+// keeps one.
+//
+// [examples/payment]: https://pkg.go.dev/github.com/rehearse-go/rehearse/examples/payment
+//
 // # What is not covered
 //
 // A matrix is a list of exact examples. What they do not list is explored by

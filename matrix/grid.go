@@ -23,6 +23,7 @@ type line struct {
 	name    string
 	want    expectation
 	made    int
+	effects int
 	seen    trace.Reason
 	verdict string
 	skipped string // the reason

@@ -17,6 +17,12 @@ import (
 // terminal are not those that the policy calls for, or where any rule that the
 // policy implies is broken. A row that cannot apply is skipped with the
 // reason. The grid of all rows is logged at the end.
+//
+// With -rehearse.accept, or REHEARSE_ACCEPT=1, the policy's content and calls,
+// terminal and effects of each row are written to testdata/rehearse beside the
+// test. From then on a difference fails, until it is accepted in the same way;
+// a policy whose content changes needs a new ID. Rows that the file does not
+// know are logged until they are adopted.
 func Run(t *testing.T, a faultsim.Adapter, own ...Row) {
 	t.Helper()
 	set, rows, err := prepare(t, a, own)
@@ -32,6 +38,9 @@ func Run(t *testing.T, a faultsim.Adapter, own ...Row) {
 		})
 	}
 	t.Logf("%s", g.String())
+	if len(g.lines) == len(rows) && !t.Failed() { // -run may have picked some; what fails is not accepted
+		hold(t, &a, &g)
+	}
 }
 
 // A Played row is one row of the matrix as it went.
@@ -147,7 +156,7 @@ func (l *line) judge(a faultsim.Adapter, e *faultsim.Expectation, r *faultsim.Re
 	l.want = expectation(*e)
 	if actions := r.Trace.Actions(); len(actions) > 0 {
 		act := &actions[0]
-		l.made = made(act)
+		l.made, l.effects = made(act), len(act.Effects)
 		l.seen = terminal(&a.Policy, act)
 	}
 	switch {

@@ -1,0 +1,88 @@
+// Package kept knows where the files of a test are kept, beside the package
+// that it tests, and writes them whole or not at all.
+package kept
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// packageDir is where the test binary began, which is the folder of the package
+// that it tests. A test may change the working directory.
+var packageDir, _ = os.Getwd()
+
+// PackageDir is the folder of the package under test.
+func PackageDir() string { return packageDir }
+
+// Dir is where the files of a test live, seen from its package.
+func Dir(test string) string { return filepath.Join("testdata", "rehearse", Safe(test)) }
+
+// Path is a path below the package as the program opens it.
+func Path(below string) string { return filepath.Join(packageDir, below) }
+
+// Safe turns a name into a file name on every system. Names that would
+// collide after that differ by a hash.
+func Safe(name string) string {
+	safe := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '_'
+	}, name)
+	if len(safe) > longestName {
+		safe = safe[:longestName]
+	}
+	if safe != name || strings.Trim(safe, ".") == "" {
+		safe = strings.TrimLeft(safe, ".") + "-" + Hash(name)
+	}
+	return safe
+}
+
+const longestName = 120
+
+// Hash is eight digits that tell texts apart.
+func Hash(s string) string {
+	h := fnv.New32a()
+	h.Write([]byte(s))
+	return fmt.Sprintf("%08x", h.Sum32())
+}
+
+// Save writes a file below the package, with its folders. Who reads it at the
+// same time finds the old content or the new one.
+func Save(below, content string) error {
+	path := Path(below)
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return brief(err)
+	}
+	temp, err := os.CreateTemp(dir, ".kept-*")
+	if err != nil {
+		return brief(err)
+	}
+	_, err = temp.WriteString(content)
+	err = errors.Join(err, temp.Close(), os.Chmod(temp.Name(), 0o644))
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(temp.Name())
+		return brief(err)
+	}
+	return nil
+}
+
+// brief leaves the path of a temporary file out of an error.
+func brief(err error) error {
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		if rel, bad := filepath.Rel(packageDir, e.Path); bad == nil && !strings.Contains(rel, ".kept-") {
+			return fmt.Errorf("%s %s: %w", e.Op, filepath.ToSlash(rel), e.Err)
+		}
+		return fmt.Errorf("%s: %w", e.Op, e.Err)
+	}
+	return err
+}
