@@ -52,10 +52,8 @@
 // of either is a difference that a reviewer reads, and fails until somebody
 // accepts it in the same way. A policy whose content changes under the same ID
 // fails in any case: a rollout must not change how a payment is repeated
-// without anybody noticing. Rows that are new only warn. [examples/payment]
+// without anybody noticing. Rows that are new only warn. The payment example
 // keeps one.
-//
-// [examples/payment]: https://pkg.go.dev/github.com/rehearse-go/rehearse/examples/payment
 //
 // # What is not covered
 //
