@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -10,7 +11,7 @@ import (
 )
 
 // Metrics are the operational numbers of a trace. They are counts and sums of
-// what happened, no scores. Ambiguous calls are left out of all of them, and so
+// what happened, no scores, and sums stop at the longest Duration. Ambiguous calls are left out of all of them, and so
 // are calls of another role than [RoleAttempt].
 type Metrics struct {
 	Actions   int           // actions that began
@@ -60,10 +61,10 @@ func (t *Trace) Metrics() Metrics {
 		a := &t.actions[i]
 		am := ActionMetrics{Action: a.Name, Attempts: len(a.Attempts), Exhausted: a.exhausted()}
 		for n := range a.Attempts {
-			am.Delay += max(a.Attempts[n].Gap, 0)
+			am.Delay = plus(am.Delay, a.Attempts[n].Gap)
 		}
 		for _, w := range a.Waits {
-			am.Planned += t.Events[w].Wait
+			am.Planned = plus(am.Planned, t.Events[w].Wait)
 		}
 		countRetries(a, retries)
 		m.add(am)
@@ -81,12 +82,23 @@ func (t *Trace) Metrics() Metrics {
 func (m *Metrics) add(am ActionMetrics) {
 	m.Actions++
 	m.Attempts += am.Attempts
-	m.Delay += am.Delay
-	m.Planned += am.Planned
+	m.Delay = plus(m.Delay, am.Delay)
+	m.Planned = plus(m.Planned, am.Planned)
 	if am.Exhausted {
 		m.Exhausted++
 	}
 	m.PerAction = append(m.PerAction, am)
+}
+
+// plus adds a wait to a sum of waits. A wait that is no more than 0 is none,
+// and a sum that is too large for a Duration is the longest one: a program that
+// means to sleep for ever asks for just that.
+func plus(sum, wait time.Duration) time.Duration {
+	wait = max(wait, 0)
+	if sum > math.MaxInt64-wait {
+		return math.MaxInt64
+	}
+	return sum + wait
 }
 
 type retryKey struct {

@@ -277,7 +277,7 @@ func tellGap(at, before *Attempt, d *detail) {
 func (w *teller) tellWait(e *Event, d *detail) {
 	d.time("%s", span(e.Wait))
 	a := w.actions[e.Action]
-	if a == nil || a.Deadline == 0 || e.Ambiguous || e.At+e.Wait < a.Deadline {
+	if a == nil || a.Deadline == 0 || e.Ambiguous || plus(e.At, e.Wait) < a.Deadline {
 		return
 	}
 	if left := a.Deadline - e.At; left > 0 {
@@ -314,7 +314,7 @@ func tellOutcome(e *Event, d *detail) {
 		d.add("effect %s", strings.ReplaceAll(o.Effect.String(), "-", " "))
 	}
 	if o.Hint != 0 {
-		d.add("asks for %s", spread(o.Hint, o.Hint+o.Slack))
+		d.add("asks for %s", spread(o.Hint, plus(o.Hint, o.Slack)))
 	}
 	switch o.Advice {
 	case AdviceRetry:

@@ -38,6 +38,13 @@ func post(t *testing.T, url, body string) *http.Request {
 	return req
 }
 
+func TestARequestWithoutAURLIsForTheTransportToRefuse(t *testing.T) {
+	r := &trace.Recorder{}
+	_, err := r.Transport("", &http.Transport{}).RoundTrip(&http.Request{Header: http.Header{}})
+	require.ErrorContains(t, err, "nil Request.URL")
+	require.Empty(t, r.Trace().Events)
+}
+
 func TestTransportRecordsRequestAndAnswer(t *testing.T) {
 	r := &trace.Recorder{Clear: true, Key: "meta.key"}
 	var sent string

@@ -187,7 +187,7 @@ func (a *Action) note(i int, e *Event) {
 		a.Begin, a.Deadline = e.At, e.Deadline
 	case KindWait:
 		a.Waits = append(a.Waits, i)
-		a.planned, a.slept = a.planned+e.Wait, true
+		a.planned, a.slept = plus(a.planned, e.Wait), true
 	case KindCancel:
 		if a.CancelAt < 0 {
 			a.Cancel, a.CancelAt = e.At, i
