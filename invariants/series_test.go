@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rehearse-go/rehearse/internal/tracetest"
 	. "github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 	"github.com/stretchr/testify/require"
@@ -265,4 +266,17 @@ func TestOneEndCanHaveSeveralTrueReasons(t *testing.T) {
 	require.False(t, d.Allows(trace.ReasonCancelled))
 	require.False(t, d.Allows(trace.ReasonSuccess))
 	require.False(t, d.Allows(0))
+}
+
+// A budget or a deadline at the edge of what a Duration can hold is far away,
+// and does not come round to the other side.
+func TestLimitsAtTheEdgeDoNotOverflow(t *testing.T) {
+	p := with(reading(3, Backoff{Base: ms}), func(p *Policy) { p.Budget = math.MaxInt64 })
+	auto := p.Start(time.Second, 0)
+	require.Equal(t, Go, auto.Next(down, time.Second).Do)
+	require.Empty(t, Find(begin().At(2*sec).Begin("b").Call("weather", pune).Answer(ok).End().Trace(), WithinBudget(p)))
+
+	found := Find(tracetest.New().BeginUntil("a", math.MinInt64).At(sec).Call("weather", pune).Answer(ok).End().Trace(), WithinDeadline())
+	require.Len(t, found, 1)
+	require.NotContains(t, found[0].Text, "-")
 }

@@ -76,7 +76,7 @@ type Attempt struct {
 // Remaining is the time that the tool was given; ok is false where it was
 // given no deadline.
 func (a *Attempt) Remaining() (left time.Duration, ok bool) {
-	return a.Deadline - a.Begin, a.Deadline != 0
+	return until(a.Deadline, a.Begin), a.Deadline != 0
 }
 
 // Actions returns the actions of the trace in the order in which they began.

@@ -101,6 +101,15 @@ func plus(sum, wait time.Duration) time.Duration {
 	return sum + wait
 }
 
+// until is the time from an instant of a trace, which is never negative, to a
+// deadline, which may lie as far back as the zero time.Time.
+func until(deadline, at time.Duration) time.Duration {
+	if deadline < math.MinInt64+at {
+		return math.MinInt64
+	}
+	return deadline - at
+}
+
 type retryKey struct {
 	tool  string
 	class Class

@@ -198,7 +198,7 @@ func (w *teller) tellCall(e *Event, d *detail) {
 	} else if at != nil && at.Slept {
 		d.time("after a wait of %s", span(at.Planned))
 	}
-	switch left := e.Deadline - e.At; {
+	switch left := until(e.Deadline, e.At); {
 	case e.Deadline == 0:
 	case left > 0:
 		d.left("%s left", roughly(left))
@@ -280,7 +280,7 @@ func (w *teller) tellWait(e *Event, d *detail) {
 	if a == nil || a.Deadline == 0 || e.Ambiguous || plus(e.At, e.Wait) < a.Deadline {
 		return
 	}
-	if left := a.Deadline - e.At; left > 0 {
+	if left := until(a.Deadline, e.At); left > 0 {
 		d.left("past the deadline, with %s left", roughly(left))
 		return
 	}
