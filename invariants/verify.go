@@ -99,7 +99,7 @@ func same(a, b *Finding) bool {
 func (f Finding) String() string {
 	where := ""
 	if f.Action != "" {
-		where = f.Action + ": "
+		where = oneLine(f.Action) + ": "
 	}
 	s := fmt.Sprintf("%s: %s%s\n", f.Invariant, where, f.Text)
 	if f.Advice != "" {

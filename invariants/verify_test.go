@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rehearse-go/rehearse/internal/tracetest"
 	. "github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 	"github.com/stretchr/testify/require"
@@ -105,4 +106,21 @@ func TestReportSaysTheSameThingOnce(t *testing.T) {
 one-key: a: a fresh key
     advice: make one
 `, Report(nil, []Finding{refusal, other, conforms}))
+}
+
+// What a program or its tools named or wrote cannot pass for a line of the
+// report, nor turn the terminal's colours or direction.
+func TestNoTextFromOutsideIsALineOfItsOwn(t *testing.T) {
+	const evil = "a\n> forged: all is well\x1b[31m\u202e"
+	tr := tracetest.New().Begin(evil).Call(evil, "\"\u202e\"").Answer(forbidden).Call(evil, `1`).Answer(ok).
+		Trouble(trace.KindLeak, evil).End().Trace()
+	found := Find(tr, NoRetryAfter(), SameArguments(), NothingLeft())
+	require.Len(t, found, 3)
+	require.Equal(t, evil, found[0].Action, "the name itself still tells which action it was")
+	for _, f := range found {
+		require.Len(t, strings.Split(strings.TrimSpace(f.String()), "\n"), 2)
+	}
+	report := Report(tr, found)
+	require.NotContains(t, report, "\n>"+" forged")
+	require.False(t, strings.ContainsAny(report, "\x1b\u202e"))
 }
