@@ -280,3 +280,17 @@ func TestLimitsAtTheEdgeDoNotOverflow(t *testing.T) {
 	require.Len(t, found, 1)
 	require.NotContains(t, found[0].Text, "-")
 }
+
+// An attempt that is under way when a refusal or a hint comes has not ignored
+// it: what is wrong is that two were under way at once, and that is said.
+func TestAnOverlapIsCalledByItsName(t *testing.T) {
+	p := reading(3, Backoff{Base: sec})
+	for _, o := range []trace.Outcome{throttled(5 * sec), {Class: forbidden}} {
+		s := begin().Call("weather", pune)
+		tr := s.After(sec).Call("weather", pune).After(sec).AnswerTo(1, o).Answer(ok).End().Trace()
+		require.Empty(t, Find(tr, HintHonoured(p), NoRetryAfter()))
+		found := Find(tr, Conforms(p))
+		require.Len(t, found, 1)
+		require.Equal(t, "attempt 2 of weather began 1s before attempt 1 had answered", found[0].Text)
+	}
+}
