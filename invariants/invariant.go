@@ -23,7 +23,7 @@ type Invariant struct {
 
 // WhereItApplies is inv, with leave to say nothing: [Verify] does not complain
 // where the trace has nothing that could break it. Use it for a set of rules
-// over many different traces, such as [Policy.Invariants]; a test of one
+// over many different traces; those of [Policy.Invariants] have it. A test of one
 // situation is better off without.
 func WhereItApplies(inv Invariant) Invariant {
 	inv.idles = true

@@ -61,6 +61,16 @@ func TestVerifySaysWhatCheckedNothing(t *testing.T) {
 	require.NotEmpty(t, Report(nil, Find(nil, MaxAttempts(1))))
 }
 
+// The whole contract is handed to Verify as it is: one trace has no situation
+// for each of its rules, and a trace of nothing proves nothing.
+func TestTheWholeContractSuitsOneTrace(t *testing.T) {
+	p := reading(3, Backoff{Base: sec})
+	require.Empty(t, verified(tries(transient).After(sec).Call("weather", pune).Answer(ok).End().Trace(), p.Invariants()...).errors)
+	require.Equal(t, "no-retry-after-refusal: a: weather was called again after it answered forbidden",
+		verified(tries(forbidden, ok).End().Trace(), p.Invariants()...).first())
+	require.Contains(t, verified(&trace.Trace{}, p.Invariants()...).first(), "the trace is empty")
+}
+
 func TestWhereItAppliesStillFinds(t *testing.T) {
 	require.Len(t, verified(tries(ok, ok).Trace(), WhereItApplies(StopAfterSuccess())).errors, 1)
 }
