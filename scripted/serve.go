@@ -148,7 +148,7 @@ func (r *Route) send(req *http.Request, a arrival[response], reply double.Reply)
 		return nil, err
 	}
 	if outcome.Hint == 0 {
-		outcome.Hint = double.ReadHint(resp.Header, now)
+		outcome.Hint, outcome.Slack = double.ReadHint(resp.Header, now)
 	}
 	var result json.RawMessage
 	if !reply.Cut {
