@@ -13,6 +13,7 @@ type teller struct {
 	t        *Trace
 	labels   map[int]string   // call → tool and number of the attempt
 	attempts map[int]*Attempt // call → attempt
+	before   map[int]*Attempt // call → the attempt before it in its series
 	actions  map[string]*Action
 	shown    map[spot]*shown
 	effects  map[effect]int
@@ -68,7 +69,7 @@ const between = " · "
 
 func (t *Trace) rows() []row {
 	w := teller{
-		t: t, labels: map[int]string{}, attempts: map[int]*Attempt{}, actions: map[string]*Action{},
+		t: t, labels: map[int]string{}, attempts: map[int]*Attempt{}, before: map[int]*Attempt{}, actions: map[string]*Action{},
 		shown: map[spot]*shown{}, effects: map[effect]int{}, others: map[spot]int{},
 		answers: map[string][]answer{},
 	}
@@ -113,6 +114,9 @@ func (w *teller) label() {
 				}
 				w.labels[at.Call] = plainName(at.Tool) + " " + label
 				w.attempts[at.Call] = at
+				if n > 0 {
+					w.before[at.Call] = &s.Attempts[n-1]
+				}
 			}
 		}
 	}
@@ -189,6 +193,9 @@ func (w *teller) tellCall(e *Event, d *detail) {
 	at := w.attempts[e.Call]
 	before := w.shown[p]
 	w.shown[p] = &shown{e.Args, e.Key, e.Call}
+	if b := w.before[e.Call]; b != nil {
+		before = &shown{b.Args, b.Key, b.Call}
+	}
 	tellArguments(before, e, at != nil && at.N == 1, d)
 	if e.CallID != "" {
 		d.left("id %s", shortKey(e.CallID))

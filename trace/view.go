@@ -2,7 +2,8 @@ package trace
 
 // A view computes the actions in two passes over the events: the first finds
 // the actions and counts what each has, so that the second can put everything
-// into storage that is made once. The time is linear in the events.
+// into storage that is made once. The time is linear in the events, apart from
+// calls of one tool that are under way at once: each looks through the others.
 type view struct {
 	events  []Event
 	actions []Action
