@@ -24,7 +24,7 @@ type Metrics struct {
 	// whose effect had happened at that tool, and that were followed by no
 	// second effect of theirs. EffectsRepeated counts those that were.
 	EffectsPrevented int
-	EffectsRepeated  int
+	EffectsRepeated  int // see EffectsPrevented
 
 	PerAction []ActionMetrics // in the order in which they began
 	Retries   []RetryMetrics  // by tool, then class, in the order of the names and of [Classes]
