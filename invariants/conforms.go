@@ -55,7 +55,7 @@ func excusedFromCalling(sc *scene, a *trace.Action) bool {
 // judge words what is wrong with the step; empty: nothing.
 func (w *walk) judge() (text, advice string) {
 	switch {
-	case w.then != nil && w.d.Do == Stop:
+	case w.then != nil && w.d.Do == Stop && w.wait() >= 0:
 		return w.tooFar(w.p)
 	case w.then != nil:
 		return w.timing()

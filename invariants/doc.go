@@ -43,7 +43,7 @@
 // A check returns a [Verdict]. Applied counts how often the rule could have
 // been broken. A check that never applied has proved nothing, and [Verify]
 // reports it; [WhereItApplies] gives leave, for one set of rules over many
-// traces. [Find] is the same without a test.
+// traces, and those of [Policy.Invariants] have it. [Find] is the same without a test.
 //
 //	func TestForecastSurvivesTwo503(t *testing.T) {
 //		weather := scripted.NewTool[Query, Forecast](t, "weather").

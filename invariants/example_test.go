@@ -87,3 +87,58 @@ func ExamplePolicy_Content() {
 	fmt.Println(string(p.Content()))
 	// Output: {"backoff":{"base":"100ms"},"id":"weather/v1","maxAttempts":3}
 }
+
+// A policy is declared once; everything that it implies is checked in one line.
+// The weather was asked for again too soon.
+func ExamplePolicy_Invariants() {
+	var t printer // in a test: t *testing.T
+	p := invariants.Policy{
+		ID:          "weather/v1",
+		MaxAttempts: 3,
+		Retry:       []trace.Class{trace.Transient},
+		Backoff:     invariants.Backoff{Base: 100 * time.Millisecond},
+		Repeatable:  true,
+	}
+	tr := tracetest.New().Begin("forecast").
+		Call("weather", `{"city":"Pune"}`).Answer(trace.Transient).
+		Wait(100*time.Microsecond).
+		Call("weather", `{"city":"Pune"}`).Answer(trace.OK).
+		End().Trace() // in a test: what a recorder or a double wrote down
+	invariants.Verify(t, tr, p.Invariants()...)
+	// Output:
+	// waits-in-window: forecast: attempt 2 of weather came 100µs after the answer, the earliest is 100ms
+	//     advice: look at the growth of the wait, at its jitter and at the unit of its numbers
+}
+
+// Conforms is the policy's automaton alone: giving up too early is found as
+// surely as going on too long.
+func ExampleConforms() {
+	p := invariants.Policy{MaxAttempts: 3, Retry: []trace.Class{trace.Transient}, Repeatable: true}
+	tr := tracetest.New().Begin("forecast").Call("weather", `{}`).Answer(trace.Transient).Fail("503").Trace()
+	for _, f := range invariants.Find(tr, invariants.Conforms(p)) {
+		fmt.Println(f.Text)
+	}
+	// Output: weather was given up after attempt 1 (transient), the policy allows 3
+}
+
+// An invariant of your own is a literal.
+func ExampleInvariant() {
+	cheap := invariants.Invariant{
+		Name: "cheap", Rule: "one action makes at most two calls of all tools",
+		Check: func(tr *trace.Trace) (v invariants.Verdict) {
+			for _, a := range tr.Actions() {
+				v.Applied++
+				if n := len(a.Attempts); n > 2 {
+					v.Findings = append(v.Findings, invariants.Finding{
+						Invariant: "cheap", Action: a.Name, Text: fmt.Sprintf("%d calls", n), Advice: "plan before calling",
+					})
+				}
+			}
+			return v
+		},
+	}
+	fmt.Print(invariants.Find(fourTries(), cheap)[0])
+	// Output:
+	// cheap: forecast: 4 calls
+	//     advice: plan before calling
+}

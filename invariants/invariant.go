@@ -2,6 +2,9 @@ package invariants
 
 import (
 	"slices"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -20,7 +23,7 @@ type Invariant struct {
 
 // WhereItApplies is inv, with leave to say nothing: [Verify] does not complain
 // where the trace has nothing that could break it. Use it for a set of rules
-// over many different traces, such as [Policy.Invariants]; a test of one
+// over many different traces; those of [Policy.Invariants] have it. A test of one
 // situation is better off without.
 func WhereItApplies(inv Invariant) Invariant {
 	inv.idles = true
@@ -83,7 +86,27 @@ func broken(name, text, advice string) Verdict {
 func (v *Verdict) report(a *trace.Action, text, advice string, events ...int) {
 	events = slices.DeleteFunc(slices.Clone(events), func(i int) bool { return i < 0 })
 	slices.Sort(events)
-	v.Findings = append(v.Findings, Finding{Action: a.Name, Text: text, Advice: advice, Events: slices.Compact(events)})
+	v.Findings = append(v.Findings, Finding{Action: a.Name, Text: oneLine(text), Advice: advice, Events: slices.Compact(events)})
+}
+
+// oneLine is the text with what does not print written as Go would write it:
+// names, arguments and errors in a finding come from the program and its tools,
+// and none of them may pass for a line of the report.
+func oneLine(text string) string {
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	if !strings.ContainsFunc(text, unprintable) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if unprintable(r) {
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // add takes over what a look at one action has found. Looks return their

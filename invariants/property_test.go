@@ -7,6 +7,7 @@ import (
 
 	. "github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -113,4 +114,17 @@ func calmStory(t *rapid.T, p Policy) story {
 		pl.turns[i].deaf = false
 	}
 	return simulate(p, pl)
+}
+
+// A batch asks for its items at once, and retries the one that failed. Nothing
+// is drift, and no item has more attempts than it may have.
+func TestABatchIsNoDrift(t *testing.T) {
+	p := reading(2, Backoff{Base: sec})
+	story := func(again string) *trace.Trace {
+		s := begin().Call("look", `1`).Call("look", `2`).Call("look", `3`)
+		s.After(ms).AnswerTo(1, fine).AnswerTo(2, down).AnswerTo(3, fine)
+		return s.After(sec).Call("look", again).Answer(ok).End().Trace()
+	}
+	require.Empty(t, Find(story(`2`), p.Invariants()...))
+	require.NotEmpty(t, Find(story(`1`), p.Invariants()...), "an item that had been answered is asked for again")
 }

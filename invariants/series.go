@@ -231,7 +231,7 @@ func stop(r trace.Reason, at time.Duration) Decision {
 func (s *Series) fit(w wait, at time.Duration, also reasons) Decision {
 	d := Decision{Do: Go, Lo: w.lo, Hi: w.hi, Hinted: w.hinted, also: also}
 	deadline := limit{at: s.deadline, late: s.p.Late, reason: trace.ReasonDeadline}
-	budget := limit{at: s.begin + s.p.Budget, late: s.p.BudgetLate, reason: trace.ReasonBudget}
+	budget := limit{at: plus(s.begin, s.p.Budget), late: s.p.BudgetLate, reason: trace.ReasonBudget}
 	// The nearer limit comes first: where neither leaves room, it is the one
 	// that ends a wait.
 	switch {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rehearse-go/rehearse/internal/tracetest"
 	. "github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 	"github.com/stretchr/testify/require"
@@ -265,4 +266,31 @@ func TestOneEndCanHaveSeveralTrueReasons(t *testing.T) {
 	require.False(t, d.Allows(trace.ReasonCancelled))
 	require.False(t, d.Allows(trace.ReasonSuccess))
 	require.False(t, d.Allows(0))
+}
+
+// A budget or a deadline at the edge of what a Duration can hold is far away,
+// and does not come round to the other side.
+func TestLimitsAtTheEdgeDoNotOverflow(t *testing.T) {
+	p := with(reading(3, Backoff{Base: ms}), func(p *Policy) { p.Budget = math.MaxInt64 })
+	auto := p.Start(time.Second, 0)
+	require.Equal(t, Go, auto.Next(down, time.Second).Do)
+	require.Empty(t, Find(begin().At(2*sec).Begin("b").Call("weather", pune).Answer(ok).End().Trace(), WithinBudget(p)))
+
+	found := Find(tracetest.New().BeginUntil("a", math.MinInt64).At(sec).Call("weather", pune).Answer(ok).End().Trace(), WithinDeadline())
+	require.Len(t, found, 1)
+	require.NotContains(t, found[0].Text, "-")
+}
+
+// An attempt that is under way when a refusal or a hint comes has not ignored
+// it: what is wrong is that two were under way at once, and that is said.
+func TestAnOverlapIsCalledByItsName(t *testing.T) {
+	p := reading(3, Backoff{Base: sec})
+	for _, o := range []trace.Outcome{throttled(5 * sec), {Class: forbidden}} {
+		s := begin().Call("weather", pune)
+		tr := s.After(sec).Call("weather", pune).After(sec).AnswerTo(1, o).Answer(ok).End().Trace()
+		require.Empty(t, Find(tr, HintHonoured(p), NoRetryAfter()))
+		found := Find(tr, Conforms(p))
+		require.Len(t, found, 1)
+		require.Equal(t, "attempt 2 of weather began 1s before attempt 1 had answered", found[0].Text)
+	}
 }

@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -179,7 +180,7 @@ func ended(c trace.Class) bool { return c == trace.Timeout || c == trace.Cancell
 func lateness(a *trace.Action, at *trace.Attempt) (text, advice string) {
 	switch {
 	case at.Begin > a.Deadline:
-		return fmt.Sprintf("%s was called %v after the deadline", at.Tool, at.Begin-a.Deadline),
+		return fmt.Sprintf("%s was called %v after the deadline", at.Tool, past(at.Begin, a.Deadline)),
 			"look at the time that is left before each attempt, not only at the count"
 	case at.Deadline == 0:
 		return fmt.Sprintf("%s was given no deadline, %v were left", at.Tool, a.Deadline-at.Begin),
@@ -191,6 +192,15 @@ func lateness(a *trace.Action, at *trace.Attempt) (text, advice string) {
 	return "", ""
 }
 
+// past is the time from a deadline, which may lie as far back as the zero
+// time.Time, to an instant after it.
+func past(at, deadline time.Duration) time.Duration {
+	if at > math.MaxInt64+min(deadline, 0) {
+		return math.MaxInt64
+	}
+	return at - deadline
+}
+
 // WithinBudget is: every attempt begins before the action's own budget is
 // spent and, where the policy says BudgetCuts, is given no more than is left
 // of it (field case F048). It does not apply to a policy without a budget.
@@ -200,7 +210,7 @@ func WithinBudget(p Policy) Invariant {
 			if p.Budget <= 0 {
 				return v
 			}
-			over := a.Begin + p.Budget
+			over := plus(a.Begin, p.Budget)
 			for i := range a.Attempts {
 				at := &a.Attempts[i]
 				v.Applied++

@@ -16,6 +16,7 @@ type PolicyError struct {
 	Text  string // what is wrong, and the fix
 }
 
+// Error is one line: the policy, the field, what is wrong and the fix.
 func (e *PolicyError) Error() string {
 	return fmt.Sprintf("policy %q: %s: %s", e.ID, e.Field, e.Text)
 }

@@ -20,7 +20,7 @@ type TestingT interface {
 // alone. It reports an invariant that does not apply to the trace as well,
 // because such a check proves nothing; [WhereItApplies] gives leave.
 //
-// A nil trace, no invariants at all, or an invariant without a check are
+// A nil or empty trace, no invariants at all, or an invariant without a check are
 // reported too: a test that checks nothing must not pass.
 func Verify(t TestingT, tr *trace.Trace, invs ...Invariant) {
 	t.Helper()
@@ -34,6 +34,9 @@ func verify(tr *trace.Trace, invs []Invariant) []Finding {
 	case tr == nil:
 		return broken("verify", "there is no trace: nothing was recorded",
 			"hand over what Recorder.Trace or the double's Trace returns, after the action has run").Findings
+	case len(tr.Events) == 0:
+		return broken("verify", "the trace is empty: nothing was recorded",
+			"let the code under test reach its tools through the recorder or the double whose trace this is").Findings
 	case len(invs) == 0:
 		return broken("verify", "there are no invariants, so nothing was checked",
 			"name the rules that the trace must keep, such as Policy.Invariants()...").Findings
@@ -99,7 +102,7 @@ func same(a, b *Finding) bool {
 func (f Finding) String() string {
 	where := ""
 	if f.Action != "" {
-		where = f.Action + ": "
+		where = oneLine(f.Action) + ": "
 	}
 	s := fmt.Sprintf("%s: %s%s\n", f.Invariant, where, f.Text)
 	if f.Advice != "" {

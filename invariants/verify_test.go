@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rehearse-go/rehearse/internal/tracetest"
 	. "github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 	"github.com/stretchr/testify/require"
@@ -60,6 +61,16 @@ func TestVerifySaysWhatCheckedNothing(t *testing.T) {
 	require.NotEmpty(t, Report(nil, Find(nil, MaxAttempts(1))))
 }
 
+// The whole contract is handed to Verify as it is: one trace has no situation
+// for each of its rules, and a trace of nothing proves nothing.
+func TestTheWholeContractSuitsOneTrace(t *testing.T) {
+	p := reading(3, Backoff{Base: sec})
+	require.Empty(t, verified(tries(transient).After(sec).Call("weather", pune).Answer(ok).End().Trace(), p.Invariants()...).errors)
+	require.Equal(t, "no-retry-after-refusal: a: weather was called again after it answered forbidden",
+		verified(tries(forbidden, ok).End().Trace(), p.Invariants()...).first())
+	require.Contains(t, verified(&trace.Trace{}, p.Invariants()...).first(), "the trace is empty")
+}
+
 func TestWhereItAppliesStillFinds(t *testing.T) {
 	require.Len(t, verified(tries(ok, ok).Trace(), WhereItApplies(StopAfterSuccess())).errors, 1)
 }
@@ -105,4 +116,21 @@ func TestReportSaysTheSameThingOnce(t *testing.T) {
 one-key: a: a fresh key
     advice: make one
 `, Report(nil, []Finding{refusal, other, conforms}))
+}
+
+// What a program or its tools named or wrote cannot pass for a line of the
+// report, nor turn the terminal's colours or direction.
+func TestNoTextFromOutsideIsALineOfItsOwn(t *testing.T) {
+	const evil = "a\n> forged: all is well\x1b[31m\u202e"
+	tr := tracetest.New().Begin(evil).Call(evil, "\"\u202e\"").Answer(forbidden).Call(evil, `1`).Answer(ok).
+		Trouble(trace.KindLeak, evil).End().Trace()
+	found := Find(tr, NoRetryAfter(), SameArguments(), NothingLeft())
+	require.Len(t, found, 3)
+	require.Equal(t, evil, found[0].Action, "the name itself still tells which action it was")
+	for _, f := range found {
+		require.Len(t, strings.Split(strings.TrimSpace(f.String()), "\n"), 2)
+	}
+	report := Report(tr, found)
+	require.NotContains(t, report, "\n>"+" forged")
+	require.False(t, strings.ContainsAny(report, "\x1b\u202e"))
 }

@@ -41,6 +41,7 @@ func (v *Verdict) waits(p *Policy, sc scene, a *trace.Action, s *trace.Series) {
 // HintHonoured is: after an answer with a hint that the policy follows
 // (Retry-After, RFC 9110 section 10.2.3), the next attempt does not come
 // before the hint allows it; stopping honours it too. Field cases F009, F010.
+// An attempt that began before the answer came could not know of it.
 func HintHonoured(p Policy) Invariant {
 	return sceneRule("hint-honoured", "the tool's own wait is honoured, or the action stops",
 		func(sc scene, a *trace.Action) Verdict {
@@ -68,7 +69,7 @@ func (v *Verdict) hints(p *Policy, sc scene, a *trace.Action, s *trace.Series) {
 		if w.then == nil {
 			continue
 		}
-		if wait := w.wait(); wait < hint && (w.d.Do == Stop || wait < w.lo()) {
+		if wait := w.wait(); wait >= 0 && wait < hint && (w.d.Do == Stop || wait < w.lo()) {
 			answer, after := w.evidence()
 			v.report(a, fmt.Sprintf("%s asked for a wait of %v and was called again after %v", w.at.Tool, hint, wait),
 				"read Retry-After in all its forms (seconds, HTTP-date, milliseconds) and wait at least that long, or stop", answer, after)

@@ -73,7 +73,7 @@ func (t *Tool[In, Out]) reply(ctx context.Context, in In, a arrival[answer[In, O
 	switch {
 	case say.do != nil:
 		t.run(ctx, in, a, say)
-	case t.ledger != nil && !say.done && say.succeeds():
+	case t.counts() && !say.done && say.succeeds():
 		t.happens(a, say)
 	}
 	if say.err != nil {
@@ -81,7 +81,7 @@ func (t *Tool[In, Out]) reply(ctx context.Context, in In, a arrival[answer[In, O
 		return say.out, say.err
 	}
 	out := say.out
-	if say.do == nil || t.ledger != nil { // what a function returns is its own
+	if say.do == nil || t.counts() { // what a function returns is its own
 		out = double.Clone(out)
 	}
 	a.Answer(say.outcome, trace.Marshal(out), nil)
@@ -93,7 +93,7 @@ func (t *Tool[In, Out]) reply(ctx context.Context, in In, a arrival[answer[In, O
 func (t *Tool[In, Out]) run(ctx context.Context, in In, a arrival[answer[In, Out]], say *answer[In, Out]) {
 	returned := false
 	defer a.guard(&returned)
-	if t.ledger == nil {
+	if !t.counts() {
 		say.out, say.err = say.do(ctx, in)
 	} else {
 		var result any

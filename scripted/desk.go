@@ -219,10 +219,14 @@ func (d *desk[A]) finish() {
 	}
 }
 
+// counts tells whether a ledger counts the effects. Fetching credentials and
+// asking what became of an attempt are no work of the action.
+func (d *desk[A]) counts() bool { return d.ledger != nil && d.role == trace.RoleAttempt }
+
 // happen lets the tool have its effect, whose result is there, and returns the
 // result that counts: with a ledger that knows the key, the earlier one.
 func (d *desk[A]) happen(a arrival[A], result any) (any, error) {
-	if d.ledger == nil {
+	if !d.counts() {
 		a.Effect()
 		return result, nil
 	}
@@ -235,7 +239,7 @@ func (d *desk[A]) happen(a arrival[A], result any) (any, error) {
 
 // lose lets the tool have its effect, whose result nobody learns.
 func (d *desk[A]) lose(a arrival[A]) error {
-	if d.ledger == nil {
+	if !d.counts() {
 		a.Effect()
 		return nil
 	}

@@ -10,9 +10,9 @@ import (
 // What a double says when it has no answer. Test with errors.Is; the error
 // itself is an [*Error].
 var (
-	ErrExtraCall = errors.New("the script is used up")
-	ErrUnmatched = errors.New("no route matches")
-	ErrArguments = errors.New("the arguments do not fit the tool's type")
+	ErrExtraCall = errors.New("the script is used up")                    // there is no step for the call
+	ErrUnmatched = errors.New("no route matches")                         // there is no tool for the request
+	ErrArguments = errors.New("the arguments do not fit the tool's type") // of Tool.CallJSON only
 )
 
 // An Error is the answer of a double that has none. The same text has been
@@ -24,7 +24,10 @@ type Error struct {
 	Err  error  // [ErrExtraCall], [ErrUnmatched] or [ErrArguments]
 }
 
+// Error is one line.
 func (e *Error) Error() string { return e.Text }
+
+// Unwrap returns which of the three it is.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Retryable says no: another attempt would meet the same end of the script.
@@ -43,11 +46,12 @@ func (e *Error) Outcome() trace.Outcome {
 // it came with other arguments, or its first call is still at work. A real
 // server answers 409 or 422.
 type Conflict struct {
-	Tool string
-	Key  string
-	Busy bool // the first call with the key is still at work; else the arguments differ
+	Tool string // its name in the trace
+	Key  string // the idempotency key, in clear
+	Busy bool   // the first call with the key is still at work; else the arguments differ
 }
 
+// Error is one line, with the key.
 func (c *Conflict) Error() string {
 	if c.Busy {
 		return fmt.Sprintf("%s: a call with key %q is still at work", c.Tool, c.Key)

@@ -3,6 +3,7 @@ package scripted_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -176,4 +177,33 @@ func TestLedgerCountsManyGoroutinesAtOnce(t *testing.T) {
 	wg.Wait()
 	require.Equal(t, 1, books.Count())
 	require.NotContains(t, classes(attempts(t, pay.Trace())), trace.Conflict, "a result that is there is never still at work")
+}
+
+// Credentials and questions are not what the action is for: a payment that was
+// made once is one effect, however often its state was asked for.
+func TestOtherRolesHaveNoEffect(t *testing.T) {
+	books := &scripted.Ledger{}
+	srv := scripted.NewServer(t).Ledger(books)
+	srv.Route("POST", "auth.test", "/token").As(trace.RoleAuth).JSON(200, "t")
+	srv.Route("GET", "pay.test", "/charges").As(trace.RoleReconcile).Handle(scripted.JSON(200, "ch-1"))
+	srv.Route("POST", "pay.test", "/charges").JSON(201, "ch-1")
+	ask := scripted.NewTool[string, string](t, "ask").Ledger(books).As(trace.RoleReconcile).
+		Return("ch-1").Do(func(context.Context, string) (string, error) { return "ch-1", nil })
+	for _, r := range []struct{ method, url string }{
+		{"POST", "http://auth.test/token"}, {"POST", "http://pay.test/charges"}, {"GET", "http://pay.test/charges"},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), r.method, r.url, nil)
+		require.NoError(t, err)
+		resp, err := srv.Client().Do(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+	}
+	for range 2 {
+		got, err := ask.Call(t.Context(), "ch-1")
+		require.NoError(t, err)
+		require.Equal(t, "ch-1", got)
+	}
+	require.Equal(t, 1, books.Count())
+	require.Len(t, effects(srv.Trace()), 1)
+	require.Empty(t, effects(ask.Trace()))
 }

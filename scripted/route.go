@@ -52,7 +52,8 @@ func (r *Route) As(role trace.Role) *Route {
 
 // Ledger lets the route's effects be counted by l, and be deduplicated where l
 // does that. An effect is an answer with a status of 2xx, unless it means
-// [trace.Declined], and every step that is Done or Lost.
+// [trace.Declined], and every step that is Done or Lost. Routes of another role
+// than [trace.RoleAttempt] are not counted.
 func (r *Route) Ledger(l *Ledger) *Route {
 	r.ledger = l
 	return r

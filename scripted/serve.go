@@ -69,11 +69,11 @@ func (r *Route) due(req *http.Request, got *double.Request, say *response, a arr
 	returned := false
 	defer a.guard(&returned)
 	switch {
-	case say.handler != nil && r.ledger == nil:
+	case say.handler != nil && !r.counts():
 		say.reply = r.run(a.step, req, got)
 	case say.handler != nil:
 		say.reply = r.serves(req, got, a)
-	case r.ledger != nil && !say.done && succeeds(say.reply):
+	case r.counts() && !say.done && succeeds(say.reply):
 		r.happens(say, a)
 	}
 	returned = true
@@ -148,7 +148,7 @@ func (r *Route) send(req *http.Request, a arrival[response], reply double.Reply)
 		return nil, err
 	}
 	if outcome.Hint == 0 {
-		outcome.Hint = double.ReadHint(resp.Header, now)
+		outcome.Hint, outcome.Slack = double.ReadHint(resp.Header, now)
 	}
 	var result json.RawMessage
 	if !reply.Cut {

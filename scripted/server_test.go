@@ -698,3 +698,23 @@ func TestHangingRequestHoldsNoLock(t *testing.T) {
 		require.ErrorIs(t, <-hung, context.Canceled)
 	})
 }
+
+// A handler writes its own date, and a caller that measures it by its own clock
+// comes a part of a second before one that measures it from the Date.
+func TestAHandlersDateLeavesBothReadersTheirWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(700 * time.Millisecond)
+		srv := scripted.NewServer(t)
+		srv.Route("GET", "api.test", "/").Handle(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
+			w.Header().Set("Retry-After", time.Now().Add(2*time.Second).UTC().Format(http.TimeFormat))
+			w.WriteHeader(503)
+		}))
+		resp, err := srv.Client().Get("http://api.test/")
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		o := srv.Trace().Actions()[0].Attempts[0].Outcome
+		require.Equal(t, 1300*time.Millisecond, o.Hint)
+		require.Equal(t, 700*time.Millisecond, o.Slack)
+	})
+}

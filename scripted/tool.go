@@ -66,7 +66,8 @@ func (t *Tool[In, Out]) Clock(c clock.Clock) *Tool[In, Out] {
 
 // Ledger lets the tool's effects be counted by l, and be deduplicated where l
 // does that. An effect is an answer of Return (unless it means something other
-// than ok), a Do without an error, and every step that is Done or Lost.
+// than ok), a Do without an error, and every step that is Done or Lost. A tool
+// of another role than [trace.RoleAttempt] is not counted.
 func (t *Tool[In, Out]) Ledger(l *Ledger) *Tool[In, Out] {
 	t.ledger = l
 	return t

@@ -42,7 +42,9 @@ func (a *Action) Cancelled() bool { return a.CancelAt >= 0 }
 // A Series is the run of attempts of one action at one tool with the same
 // arguments. After a failure, changed arguments stay in the series and are
 // drift; after a success, changed arguments open a new series (the next page)
-// and unchanged ones are a needless call of the same series.
+// and unchanged ones are a needless call of the same series. Calls that are under
+// way at once with different arguments, as the items of a batch, are of a series
+// each; a call that follows them is of the series that sent the same arguments.
 type Series struct {
 	Tool     string    // the same for all of them
 	Attempts []Attempt // at least one, in order of arrival
@@ -76,7 +78,7 @@ type Attempt struct {
 // Remaining is the time that the tool was given; ok is false where it was
 // given no deadline.
 func (a *Attempt) Remaining() (left time.Duration, ok bool) {
-	return a.Deadline - a.Begin, a.Deadline != 0
+	return until(a.Deadline, a.Begin), a.Deadline != 0
 }
 
 // Actions returns the actions of the trace in the order in which they began.

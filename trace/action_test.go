@@ -37,6 +37,28 @@ func TestASuccessWithOtherArgumentsBeginsASeries(t *testing.T) {
 	require.Equal(t, time.Second, a.Attempts[2].Gap)
 }
 
+// The items of a batch are asked for at once; the one that fails is retried.
+func TestCallsAtOnceWithOtherArgumentsAreSeriesOfTheirOwn(t *testing.T) {
+	c := newScript()
+	ask := func(item string) int { return c.call(trace.Event{Tool: "look", Args: trace.Marshal(item)}) }
+	one, two, three := ask("1"), ask("2"), ask("3")
+	c.at = s
+	c.answer("", "look", one, fine, "a")
+	c.answer("", "look", two, unavailable, "busy")
+	c.answer("", "look", three, fine, "c")
+	c.at = 2 * s
+	two = ask("2")
+	c.answer("", "look", two, fine, "b")
+	a := c.Trace.Actions()[0]
+	require.Len(t, a.Series, 3)
+	require.Equal(t, []int{1, 1, 1, 2}, []int{a.Attempts[0].N, a.Attempts[1].N, a.Attempts[2].N, a.Attempts[3].N})
+	require.Equal(t, s, a.Attempts[3].Gap)
+	require.Len(t, a.Series[1].Attempts, 2)
+	text := c.Trace.Timeline()
+	require.Contains(t, text, "look 2.2  call       same arguments · 1s later")
+	require.NotContains(t, text, "CHANGED")
+}
+
 func TestANeedlessCallStaysInItsSeries(t *testing.T) {
 	c := newScript()
 	for range 2 {
@@ -134,7 +156,7 @@ func plainActions(events []trace.Event) []plainAction {
 
 func (a *plainAction) fill(events []trace.Event) {
 	planned := time.Duration(0)
-	series := map[string]int{}
+	var strands []*strand
 	for i, e := range events {
 		if e.Action != a.Name {
 			continue
@@ -150,16 +172,20 @@ func (a *plainAction) fill(events []trace.Event) {
 			a.Troubles = append(a.Troubles, i)
 		case trace.KindCall:
 			n, gap := 1, time.Duration(0)
-			if before := latest(events[:i], e); before != nil {
-				seen := seenOf(events, before.Call)
-				if seen == nil || seen.Outcome.Class != trace.OK || trace.SameArgs(before.Args, e.Args) {
-					n = series[e.Tool] + 1
+			s := strandOf(strands, events, i)
+			if s == nil {
+				s = &strand{}
+				strands = append(strands, s)
+			} else {
+				seen := seenOf(events, s.last.Call)
+				if seen == nil || seen.Outcome.Class != trace.OK || trace.SameArgs(s.last.Args, e.Args) {
+					n = s.n + 1
 					if seen != nil {
 						gap = e.At - seen.At
 					}
 				}
 			}
-			series[e.Tool] = n
+			s.n, s.last = n, &events[i]
 			class := trace.Class(0)
 			if seen := seenOf(events, e.Call); seen != nil {
 				class = seen.Outcome.Class
@@ -170,14 +196,37 @@ func (a *plainAction) fill(events []trace.Event) {
 	}
 }
 
-// latest is the call of the same tool and action before e.
-func latest(events []trace.Event, e trace.Event) *trace.Event {
-	for i := len(events) - 1; i >= 0; i-- {
-		if b := &events[i]; b.Kind == trace.KindCall && b.Tool == e.Tool && b.Action == e.Action {
-			return b
+// A strand is a chain of calls of one tool that follow each other.
+type strand struct {
+	last *trace.Event
+	n    int
+}
+
+// strandOf is the strand that call i continues; nil: none.
+func strandOf(strands []*strand, events []trace.Event, i int) *strand {
+	e := events[i]
+	var good, free *strand
+	for _, s := range strands {
+		if s.last.Tool != e.Tool {
+			continue
+		}
+		seen := seenOf(events, s.last.Call)
+		switch {
+		case trace.SameArgs(s.last.Args, e.Args):
+			return s
+		case seen == nil:
+			free = s
+		case seen.At > e.At: // under way
+		case seen.Outcome.Class == trace.OK:
+			good = s
+		default:
+			free = s
 		}
 	}
-	return nil
+	if good != nil {
+		return good
+	}
+	return free
 }
 
 // seenOf is the event in which the caller saw the outcome of a call.

@@ -108,6 +108,11 @@ func TestMarshalLeavesNothingOutAndNeverPanics(t *testing.T) {
 	require.Equal(t, `"{A:1 B:+Inf}"`, string(trace.Marshal(struct{ A, B float64 }{1, math.Inf(1)})))
 	require.Equal(t, `"([]interface {} with a cycle)"`, string(trace.Marshal(loop)))
 	require.Contains(t, string(trace.Marshal(panicking{})), "panicked")
+
+	// encoding/json meets what it cannot write before it meets the cycle.
+	circle := map[string]any{"a": make(chan int)}
+	circle["z"], circle["list"] = circle, []any{circle}
+	require.Equal(t, `"(map[string]interface {} with a cycle)"`, string(trace.Marshal(circle)))
 }
 
 type panicking struct{}

@@ -46,7 +46,11 @@ func Classes() []Class {
 	return all
 }
 
-func (c Class) String() string               { return enumString(classNames[:], c) }
+// String is the name of the value; empty for the zero value.
+func (c Class) String() string { return enumString(classNames[:], c) }
+
+// MarshalText is the name that String gives; a value that is not in the list is
+// an error.
 func (c Class) MarshalText() ([]byte, error) { return enumText("class", classNames[:], c) }
 
 // UnmarshalText reads the name that String prints.
@@ -67,7 +71,11 @@ const (
 
 var effectNames = [...]string{"", "done", "not-done", "unknown"}
 
-func (e Effect) String() string               { return enumString(effectNames[:], e) }
+// String is the name of the value; empty for the zero value.
+func (e Effect) String() string { return enumString(effectNames[:], e) }
+
+// MarshalText is the name that String gives; a value that is not in the list is
+// an error.
 func (e Effect) MarshalText() ([]byte, error) { return enumText("effect", effectNames[:], e) }
 
 // UnmarshalText reads the name that String prints.
@@ -102,7 +110,11 @@ var reasonNames = [...]string{
 	"deadline", "budget", "breaker-open", "outcome-unknown", "partial", "interrupted", "escalated",
 }
 
-func (r Reason) String() string               { return enumString(reasonNames[:], r) }
+// String is the name of the value; empty for the zero value.
+func (r Reason) String() string { return enumString(reasonNames[:], r) }
+
+// MarshalText is the name that String gives; a value that is not in the list is
+// an error.
 func (r Reason) MarshalText() ([]byte, error) { return enumText("reason", reasonNames[:], r) }
 
 // UnmarshalText reads the name that String prints.
@@ -121,7 +133,11 @@ const (
 
 var adviceNames = [...]string{"", "retry", "stop"}
 
-func (a Advice) String() string               { return enumString(adviceNames[:], a) }
+// String is the name of the value; empty for the zero value.
+func (a Advice) String() string { return enumString(adviceNames[:], a) }
+
+// MarshalText is the name that String gives; a value that is not in the list is
+// an error.
 func (a Advice) MarshalText() ([]byte, error) { return enumText("advice", adviceNames[:], a) }
 
 // UnmarshalText reads the name that String prints.

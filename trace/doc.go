@@ -22,6 +22,8 @@
 //     arguments. After a failure, changed arguments stay in the series: they
 //     are drift. After a success, changed arguments begin a new series, such as
 //     the next page, and unchanged ones are a needless call of the same series.
+//     Calls that are under way at once with different arguments, such as the
+//     items of a batch, are of a series each.
 //   - An [Outcome] is what the program saw of an attempt. What the tool really
 //     did is in the events of kind [KindEffect], which only a double can know:
 //     a payment may be made while its caller sees a timeout.

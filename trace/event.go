@@ -34,7 +34,11 @@ var kindNames = [...]string{
 	"hang", "leak", "panic", "spin",
 }
 
-func (k Kind) String() string               { return enumString(kindNames[:], k) }
+// String is the name of the value; empty for the zero value.
+func (k Kind) String() string { return enumString(kindNames[:], k) }
+
+// MarshalText is the name that String gives; a value that is not in the list is
+// an error.
 func (k Kind) MarshalText() ([]byte, error) { return enumText("kind", kindNames[:], k) }
 
 // UnmarshalText reads the name that String prints.
@@ -52,7 +56,11 @@ const (
 
 var roleNames = [...]string{"", "auth", "reconcile"}
 
-func (r Role) String() string               { return enumString(roleNames[:], r) }
+// String is the name of the value; empty for the zero value.
+func (r Role) String() string { return enumString(roleNames[:], r) }
+
+// MarshalText is the name that String gives; a value that is not in the list is
+// an error.
 func (r Role) MarshalText() ([]byte, error) { return enumText("role", roleNames[:], r) }
 
 // UnmarshalText reads the name that String prints.

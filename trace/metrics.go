@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -10,7 +11,7 @@ import (
 )
 
 // Metrics are the operational numbers of a trace. They are counts and sums of
-// what happened, no scores. Ambiguous calls are left out of all of them, and so
+// what happened, no scores, and sums stop at the longest Duration. Ambiguous calls are left out of all of them, and so
 // are calls of another role than [RoleAttempt].
 type Metrics struct {
 	Actions   int           // actions that began
@@ -23,7 +24,7 @@ type Metrics struct {
 	// whose effect had happened at that tool, and that were followed by no
 	// second effect of theirs. EffectsRepeated counts those that were.
 	EffectsPrevented int
-	EffectsRepeated  int
+	EffectsRepeated  int // see EffectsPrevented
 
 	PerAction []ActionMetrics // in the order in which they began
 	Retries   []RetryMetrics  // by tool, then class, in the order of the names and of [Classes]
@@ -60,10 +61,10 @@ func (t *Trace) Metrics() Metrics {
 		a := &t.actions[i]
 		am := ActionMetrics{Action: a.Name, Attempts: len(a.Attempts), Exhausted: a.exhausted()}
 		for n := range a.Attempts {
-			am.Delay += max(a.Attempts[n].Gap, 0)
+			am.Delay = plus(am.Delay, a.Attempts[n].Gap)
 		}
 		for _, w := range a.Waits {
-			am.Planned += t.Events[w].Wait
+			am.Planned = plus(am.Planned, t.Events[w].Wait)
 		}
 		countRetries(a, retries)
 		m.add(am)
@@ -81,12 +82,32 @@ func (t *Trace) Metrics() Metrics {
 func (m *Metrics) add(am ActionMetrics) {
 	m.Actions++
 	m.Attempts += am.Attempts
-	m.Delay += am.Delay
-	m.Planned += am.Planned
+	m.Delay = plus(m.Delay, am.Delay)
+	m.Planned = plus(m.Planned, am.Planned)
 	if am.Exhausted {
 		m.Exhausted++
 	}
 	m.PerAction = append(m.PerAction, am)
+}
+
+// plus adds a wait to a sum of waits. A wait that is no more than 0 is none,
+// and a sum that is too large for a Duration is the longest one: a program that
+// means to sleep for ever asks for just that.
+func plus(sum, wait time.Duration) time.Duration {
+	wait = max(wait, 0)
+	if sum > math.MaxInt64-wait {
+		return math.MaxInt64
+	}
+	return sum + wait
+}
+
+// until is the time from an instant of a trace, which is never negative, to a
+// deadline, which may lie as far back as the zero time.Time.
+func until(deadline, at time.Duration) time.Duration {
+	if deadline < math.MinInt64+at {
+		return math.MinInt64
+	}
+	return deadline - at
 }
 
 type retryKey struct {

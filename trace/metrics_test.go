@@ -1,6 +1,8 @@
 package trace_test
 
 import (
+	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -114,4 +116,30 @@ func TestAttemptsCanBeLeftEarly(t *testing.T) {
 		n++
 	}
 	require.Equal(t, 3, n)
+}
+
+// A program that sleeps for ever asks for the longest Duration, more than once.
+func TestSumsOfWaitsStopAtTheLongest(t *testing.T) {
+	r := &trace.Recorder{Clear: true}
+	ctx, op := r.Begin(t.Context(), "a")
+	sleep := r.Sleeper(func(context.Context, time.Duration) error { return nil })
+	for _, d := range []time.Duration{math.MaxInt64, math.MaxInt64, -time.Second} {
+		require.NoError(t, sleep(ctx, d))
+	}
+	r.Call(ctx, trace.Call{Tool: "bank"}).Answer(trace.Outcome{Class: trace.Throttled, Hint: math.MaxInt64, Slack: time.Second}, nil, nil)
+	op.End(trace.Ending{})
+	tr := r.Trace()
+	require.Equal(t, time.Duration(math.MaxInt64), tr.Metrics().Planned)
+	require.Equal(t, time.Duration(math.MaxInt64), tr.Actions()[0].Attempts[0].Planned)
+	require.NotContains(t, tr.Timeline(), "-2562047h")
+}
+
+func TestADeadlineOfTheZeroTimeHasPassed(t *testing.T) {
+	c := newScript()
+	c.at = s
+	c.call(trace.Event{Tool: "bank", Deadline: math.MinInt64})
+	left, ok := c.Trace.Actions()[0].Attempts[0].Remaining()
+	require.True(t, ok)
+	require.Negative(t, left)
+	require.Contains(t, c.Trace.Timeline(), "its deadline has passed")
 }

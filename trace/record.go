@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 )
@@ -78,7 +79,15 @@ func (o *Op) follow(ctx context.Context) (stop func() bool) {
 	})
 }
 
-func (r *Recorder) classify(err error) Outcome {
+// classify reads the error. A panic in it stays here and leaves the error
+// unknown: an error that is a nil pointer in an interface, which is a failure
+// to the program all the same, panics in most of its methods.
+func (r *Recorder) classify(err error) (o Outcome) {
+	defer func() {
+		if recover() != nil {
+			o = Outcome{Class: Unknown}
+		}
+	}()
 	if r.Classify != nil {
 		return r.Classify(err)
 	}
@@ -115,8 +124,47 @@ func Marshal(value any) (raw json.RawMessage) {
 	switch {
 	case err == nil:
 		return raw
-	case strings.Contains(err.Error(), "encountered a cycle"):
-		return quoteJSON(fmt.Sprintf("(%T with a cycle)", value)) // %+v would never end
+	case strings.Contains(err.Error(), "encountered a cycle"), endless(reflect.ValueOf(value), 0):
+		return quoteJSON(fmt.Sprintf("(%T with a cycle)", value)) // %+v would overflow the stack
 	}
 	return quoteJSON(fmt.Sprintf("%+v", value))
+}
+
+// endless reports whether %+v of the value would never end, or nest too deeply
+// to be of use. Pointers are followed as fmt does: the outermost only.
+func endless(v reflect.Value, depth int) bool {
+	const deepest = 100
+	if depth > deepest {
+		return true
+	}
+	switch v.Kind() {
+	case reflect.Interface:
+		return endless(v.Elem(), depth)
+	case reflect.Pointer:
+		return depth == 0 && endless(v.Elem(), 1)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if endless(v.Field(i), depth+1) {
+				return true
+			}
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			if endless(it.Value(), depth+1) {
+				return true
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		switch v.Type().Elem().Kind() {
+		case reflect.Interface, reflect.Slice, reflect.Map, reflect.Struct, reflect.Array:
+		default:
+			return false // bytes and the like, of which there may be many
+		}
+		for i := range v.Len() {
+			if endless(v.Index(i), depth+1) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -31,7 +31,7 @@ type Recorder struct {
 	// [KeepKey], [KeepCallID] and [KeepPath] stand for what is no field. All
 	// other values become digests that still compare equal. Nil keeps none.
 	// What the programmer chose stays in clear: names of actions, tools and
-	// fields, and error codes.
+	// fields, and error codes. A panic of Keep keeps nothing.
 	Keep func(field string) bool
 
 	// Clear keeps everything as it is, which suits tests with made-up data.
@@ -41,7 +41,8 @@ type Recorder struct {
 	// digests compare within one recorder only.
 	DigestKey []byte
 
-	// Classify maps a tool's error to what it means. Nil is [Classify].
+	// Classify maps a tool's error to what it means. Nil is [Classify]. A panic
+	// of it, or of the error's own methods, leaves the error [Unknown].
 	Classify func(error) Outcome
 
 	// Policy is the content of the policy in force, copied into the trace.

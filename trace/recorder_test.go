@@ -29,6 +29,28 @@ func owners(tr *trace.Trace) []string {
 	return names
 }
 
+func TestAnErrorThatCannotBeReadIsUnknownAndComesBack(t *testing.T) {
+	var none *oddError
+	for name, r := range map[string]*trace.Recorder{
+		"a nil pointer": {},
+		"a classifier":  {Classify: func(error) trace.Outcome { panic("odd") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tool := trace.Record(r, "bank", func(context.Context, int) (int, error) { return 7, none })
+			out, err := tool(t.Context(), 1)
+			require.Equal(t, 7, out)
+			require.True(t, err == error(none), "the program gets what the tool returned")
+			require.Equal(t, trace.Unknown, r.Trace().Actions()[0].Attempts[0].Outcome.Class)
+		})
+	}
+}
+
+// An oddError has methods that need more than a nil pointer.
+type oddError struct{ cause error }
+
+func (e *oddError) Error() string { return e.cause.Error() }
+func (e *oddError) Unwrap() error { return e.cause }
+
 func call(r *trace.Recorder, ctx context.Context, args string) trace.Pending {
 	return r.Call(ctx, trace.Call{Tool: "bank", Args: json.RawMessage(args)})
 }

@@ -25,14 +25,22 @@ type redactor struct {
 }
 
 func newRedactor(keep func(string) bool, key []byte) *redactor {
-	if keep == nil {
-		keep = func(string) bool { return false }
+	safe := func(string) bool { return false }
+	if keep != nil {
+		safe = func(field string) (kept bool) {
+			defer func() {
+				if recover() != nil {
+					kept = false // what observes must not change what happens
+				}
+			}()
+			return keep(field)
+		}
 	}
 	if len(key) == 0 {
 		key = make([]byte, 32)
 		_, _ = rand.Read(key) // never fails: crypto/rand crashes the program instead
 	}
-	return &redactor{keep, key}
+	return &redactor{safe, key}
 }
 
 // redact returns raw with every value replaced whose path keep does not name.

@@ -50,6 +50,11 @@ func TestNothingIsInClearUnlessItIsAllowed(t *testing.T) {
 	require.Contains(t, written(t, leaky(&trace.Recorder{Clear: true})), canary, "the test looks at the right places")
 }
 
+func TestAKeepThatPanicsKeepsNothing(t *testing.T) {
+	r := &trace.Recorder{Keep: func(string) bool { panic("odd") }}
+	require.NotContains(t, written(t, leaky(r)), canary)
+}
+
 func TestWhatIsAllowedStaysInClear(t *testing.T) {
 	tests := map[string]string{
 		"to":             `"to":"jane@example.com"`,

@@ -47,12 +47,20 @@ func retryAfter(h http.Header, now time.Time) (d time.Duration, dated, ok bool) 
 
 // hintOf is the outcome that the headers alone tell: the wait that they ask
 // for. A date has whole seconds, so a caller that reads it faithfully may come
-// up to one later.
+// up to one later. Where the response's Date agrees with the recorder's clock,
+// a caller may as well go by its own, which does not leave out the part of a
+// second that the Date does.
 func hintOf(h http.Header, now time.Time) Outcome {
 	d, dated, _ := retryAfter(h, now)
 	o := Outcome{Hint: d}
-	if dated {
-		o.Slack = time.Second
+	if !dated {
+		return o
+	}
+	o.Slack = time.Second
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		if late := now.Sub(date); late >= 0 && late < time.Second {
+			o.Hint, o.Slack = d-late, late
+		}
 	}
 	return o
 }

@@ -13,6 +13,7 @@ type teller struct {
 	t        *Trace
 	labels   map[int]string   // call → tool and number of the attempt
 	attempts map[int]*Attempt // call → attempt
+	before   map[int]*Attempt // call → the attempt before it in its series
 	actions  map[string]*Action
 	shown    map[spot]*shown
 	effects  map[effect]int
@@ -68,7 +69,7 @@ const between = " · "
 
 func (t *Trace) rows() []row {
 	w := teller{
-		t: t, labels: map[int]string{}, attempts: map[int]*Attempt{}, actions: map[string]*Action{},
+		t: t, labels: map[int]string{}, attempts: map[int]*Attempt{}, before: map[int]*Attempt{}, actions: map[string]*Action{},
 		shown: map[spot]*shown{}, effects: map[effect]int{}, others: map[spot]int{},
 		answers: map[string][]answer{},
 	}
@@ -113,6 +114,9 @@ func (w *teller) label() {
 				}
 				w.labels[at.Call] = plainName(at.Tool) + " " + label
 				w.attempts[at.Call] = at
+				if n > 0 {
+					w.before[at.Call] = &s.Attempts[n-1]
+				}
 			}
 		}
 	}
@@ -189,6 +193,9 @@ func (w *teller) tellCall(e *Event, d *detail) {
 	at := w.attempts[e.Call]
 	before := w.shown[p]
 	w.shown[p] = &shown{e.Args, e.Key, e.Call}
+	if b := w.before[e.Call]; b != nil {
+		before = &shown{b.Args, b.Key, b.Call}
+	}
 	tellArguments(before, e, at != nil && at.N == 1, d)
 	if e.CallID != "" {
 		d.left("id %s", shortKey(e.CallID))
@@ -198,7 +205,7 @@ func (w *teller) tellCall(e *Event, d *detail) {
 	} else if at != nil && at.Slept {
 		d.time("after a wait of %s", span(at.Planned))
 	}
-	switch left := e.Deadline - e.At; {
+	switch left := until(e.Deadline, e.At); {
 	case e.Deadline == 0:
 	case left > 0:
 		d.left("%s left", roughly(left))
@@ -277,10 +284,10 @@ func tellGap(at, before *Attempt, d *detail) {
 func (w *teller) tellWait(e *Event, d *detail) {
 	d.time("%s", span(e.Wait))
 	a := w.actions[e.Action]
-	if a == nil || a.Deadline == 0 || e.Ambiguous || e.At+e.Wait < a.Deadline {
+	if a == nil || a.Deadline == 0 || e.Ambiguous || plus(e.At, e.Wait) < a.Deadline {
 		return
 	}
-	if left := a.Deadline - e.At; left > 0 {
+	if left := until(a.Deadline, e.At); left > 0 {
 		d.left("past the deadline, with %s left", roughly(left))
 		return
 	}
@@ -314,7 +321,7 @@ func tellOutcome(e *Event, d *detail) {
 		d.add("effect %s", strings.ReplaceAll(o.Effect.String(), "-", " "))
 	}
 	if o.Hint != 0 {
-		d.add("asks for %s", spread(o.Hint, o.Hint+o.Slack))
+		d.add("asks for %s", spread(o.Hint, plus(o.Hint, o.Slack)))
 	}
 	switch o.Advice {
 	case AdviceRetry:

@@ -1,17 +1,19 @@
 package trace
 
-// A lane follows one tool through an action's attempts.
+// A lane follows one tool through an action's attempts. Calls of one tool that
+// are under way at once with different arguments have a lane each.
 type lane struct {
 	tool   string
-	before int // index of the tool's latest attempt
+	before int // index of the lane's latest attempt
 	total  int // attempts in all
 	first  int // where the lane's attempts begin in the grouped copy
+	beside int // index of the next lane of the tool; 0: none
 }
 
-// lanes are the tools of one action; the storage is used for every action.
+// lanes are those of one action; the storage is used for every action.
 type lanes struct {
 	all   []lane
-	names map[string]int // tool → index, once there are many
+	names map[string]int // tool → index of its first lane, once there are many
 	of    []int32        // attempt → lane
 }
 
@@ -33,7 +35,7 @@ func arrange(actions []Action) {
 // attempts of each of several tools together, and returns how many series there are.
 func (ls *lanes) number(a *Action) (series int) {
 	a.grouped = a.Attempts
-	if oneTool(a.Attempts) { // as most actions have: no lanes are needed
+	if oneLane(a.Attempts) { // as most actions have: no lanes are needed
 		l := lane{before: -1}
 		for i := range a.Attempts {
 			series += l.place(a.Attempts, i)
@@ -42,7 +44,7 @@ func (ls *lanes) number(a *Action) (series int) {
 	}
 	ls.all, ls.names, ls.of = ls.all[:0], nil, ls.of[:0]
 	for i := range a.Attempts {
-		n := ls.find(a.Attempts[i].Tool)
+		n := ls.find(a.Attempts, i)
 		ls.of = append(ls.of, int32(n))
 		series += ls.all[n].place(a.Attempts, i)
 	}
@@ -50,16 +52,59 @@ func (ls *lanes) number(a *Action) (series int) {
 	return series
 }
 
-func oneTool(attempts []Attempt) bool {
+func oneLane(attempts []Attempt) bool {
 	for i := range attempts {
-		if attempts[i].Tool != attempts[0].Tool {
+		if attempts[i].Tool != attempts[0].Tool || i > 0 && beside(&attempts[i-1], &attempts[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func (ls *lanes) find(tool string) int {
+// beside reports whether at is another request that runs at the same time as b.
+// Equal arguments are a hedge of b.
+func beside(b, at *Attempt) bool { return underWay(b, at) && !SameArgs(b.Args, at.Args) }
+
+// underWay reports whether at began before b was answered. Where b never was,
+// nothing is known.
+func underWay(b, at *Attempt) bool {
+	return b.Seen && (b.End > at.Begin || b.End == at.Begin && b.Interrupted == 0 && b.AnswerEvent > at.Event)
+}
+
+// find returns the lane of attempt i. Where the tool has several it is the one
+// that last sent the same arguments; else one that is free, since an answer has
+// come, and a success there before a failure; else a new one.
+func (ls *lanes) find(attempts []Attempt, i int) int {
+	at := &attempts[i]
+	first := ls.tool(at.Tool)
+	if ls.all[first].before < 0 {
+		return first
+	}
+	free, last := -1, first
+	for n := first; ; n = ls.all[n].beside {
+		last = n
+		b := &attempts[ls.all[n].before]
+		switch {
+		case SameArgs(b.Args, at.Args):
+			return n
+		case underWay(b, at):
+		case free < 0, b.Outcome.Class == OK, attempts[ls.all[free].before].Outcome.Class != OK:
+			free = n
+		}
+		if ls.all[n].beside == 0 {
+			break
+		}
+	}
+	if free >= 0 {
+		return free
+	}
+	ls.all = append(ls.all, lane{tool: at.Tool, before: -1})
+	ls.all[last].beside = len(ls.all) - 1
+	return len(ls.all) - 1
+}
+
+// tool returns the first lane of the tool.
+func (ls *lanes) tool(tool string) int {
 	if ls.names != nil {
 		if n, ok := ls.names[tool]; ok {
 			return n
@@ -76,10 +121,12 @@ func (ls *lanes) find(tool string) int {
 	switch {
 	case ls.names != nil:
 		ls.names[tool] = n
-	case n == few:
+	case n >= few:
 		ls.names = make(map[string]int, 4*few)
 		for i := range ls.all {
-			ls.names[ls.all[i].tool] = i
+			if _, known := ls.names[ls.all[i].tool]; !known {
+				ls.names[ls.all[i].tool] = i
+			}
 		}
 	}
 	return n
@@ -105,7 +152,7 @@ func (l *lane) place(attempts []Attempt, i int) (begun int) {
 	return 0
 }
 
-// group returns a copy of the attempts, tool by tool.
+// group returns a copy of the attempts, lane by lane.
 func (ls *lanes) group(attempts []Attempt) []Attempt {
 	first := 0
 	for n := range ls.all {

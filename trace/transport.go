@@ -50,6 +50,9 @@ type transport struct {
 // RoundTrip keeps the contract of http.RoundTripper: it leaves the request as
 // it is, apart from consuming and closing its body.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL == nil {
+		return t.next.RoundTrip(req) // which knows what to say of it: no tool can be reached
+	}
 	body, err := readBody(req)
 	if err != nil {
 		return nil, err // the tool has not been reached: there is no call to record

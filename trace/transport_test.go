@@ -38,6 +38,13 @@ func post(t *testing.T, url, body string) *http.Request {
 	return req
 }
 
+func TestARequestWithoutAURLIsForTheTransportToRefuse(t *testing.T) {
+	r := &trace.Recorder{}
+	_, err := r.Transport("", &http.Transport{}).RoundTrip(&http.Request{Header: http.Header{}})
+	require.ErrorContains(t, err, "nil Request.URL")
+	require.Empty(t, r.Trace().Events)
+}
+
 func TestTransportRecordsRequestAndAnswer(t *testing.T) {
 	r := &trace.Recorder{Clear: true, Key: "meta.key"}
 	var sent string
@@ -236,6 +243,25 @@ func TestTransportReadsHintsOnTheRecordersClock(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, trace.Outcome{Class: trace.Throttled, Code: "429", Hint: 5 * time.Second, Slack: time.Second}, r.Trace().Events[1].Outcome)
+}
+
+// A caller may measure a date from the response's Date or from its own clock.
+func TestAHintThatIsADateLeavesBothReadersTheirWait(t *testing.T) {
+	for date, want := range map[string]trace.Outcome{
+		"Sat, 31 Jan 2026 12:00:00 GMT": {Hint: 1300 * time.Millisecond, Slack: 700 * time.Millisecond},
+		"Sat, 31 Jan 2026 11:59:58 GMT": {Hint: 4 * time.Second, Slack: time.Second}, // a clock that is off
+	} {
+		mock := clock.NewMock()
+		mock.Set(time.Date(2026, 1, 31, 12, 0, 0, 700e6, time.UTC))
+		r := &trace.Recorder{Clear: true, Clock: mock}
+		resp, err := r.Transport("bank", roundTrip(func(*http.Request) (*http.Response, error) {
+			return respond(503, "", "Retry-After", "Sat, 31 Jan 2026 12:00:02 GMT", "Date", date), nil
+		})).RoundTrip(post(t, "https://bank.example/pay", ""))
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		want.Class, want.Code = trace.Transient, "503"
+		require.Equal(t, want, r.Trace().Events[1].Outcome)
+	}
 }
 
 func TestParseRetryAfter(t *testing.T) {

@@ -2,7 +2,8 @@ package trace
 
 // A view computes the actions in two passes over the events: the first finds
 // the actions and counts what each has, so that the second can put everything
-// into storage that is made once. The time is linear in the events.
+// into storage that is made once. The time is linear in the events, apart from
+// calls of one tool that are under way at once: each looks through the others.
 type view struct {
 	events  []Event
 	actions []Action
@@ -187,7 +188,7 @@ func (a *Action) note(i int, e *Event) {
 		a.Begin, a.Deadline = e.At, e.Deadline
 	case KindWait:
 		a.Waits = append(a.Waits, i)
-		a.planned, a.slept = a.planned+e.Wait, true
+		a.planned, a.slept = plus(a.planned, e.Wait), true
 	case KindCancel:
 		if a.CancelAt < 0 {
 			a.Cancel, a.CancelAt = e.At, i

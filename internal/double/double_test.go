@@ -193,7 +193,13 @@ func TestHintIsWrittenInItsForm(t *testing.T) {
 				require.Equal(t, want, resp.Header.Get(field))
 			}
 			require.Equal(t, tc.seen, reply.Outcome().Hint)
-			require.Equal(t, tc.read, double.ReadHint(resp.Header, now))
+			wait, slack := double.ReadHint(resp.Header, now)
+			require.Equal(t, tc.read, wait+slack)
+			if tc.hint.Form == double.HintDate && tc.hint.Offset == 0 {
+				require.Equal(t, 10600*time.Millisecond, wait, "by the caller's own clock")
+			} else {
+				require.Zero(t, slack)
+			}
 		})
 	}
 }
@@ -201,7 +207,8 @@ func TestHintIsWrittenInItsForm(t *testing.T) {
 func TestUnreadableHintAsksForNothing(t *testing.T) {
 	now := time.Date(2026, 7, 14, 9, 0, 0, 0, time.UTC)
 	for _, junk := range []string{"", "soon", "-3", "+3", "1.5", "0", "Tue, 14 Jul 2020 09:00:00 GMT"} {
-		require.Zero(t, double.ReadHint(http.Header{"Retry-After": {junk}}, now), junk)
+		wait, slack := double.ReadHint(http.Header{"Retry-After": {junk}}, now)
+		require.Zero(t, wait+slack, junk)
 	}
 }
 

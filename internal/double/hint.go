@@ -4,7 +4,10 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/rehearse-go/rehearse/trace"
 )
 
 // A HintForm is how a server writes the wait that it asks for.
@@ -92,29 +95,19 @@ func roundUp(d, unit time.Duration) time.Duration {
 	return d
 }
 
-// ReadHint reads the wait that a response asks for: retry-after-ms, then
-// Retry-After as seconds, then as an HTTP-date measured from the response's
-// own Date, or from now where it has none. What is unreadable, zero or past
-// asks for none.
-func ReadHint(header http.Header, now time.Time) time.Duration {
-	if ms := header.Get(HeaderMillis); ms != "" {
-		if n, err := strconv.ParseFloat(ms, 64); err == nil && n > 0 && n < math.MaxInt64/1e6 {
-			return time.Duration(n * 1e6)
-		}
+// ReadHint reads the wait that a response asks for, as [trace.ParseRetryAfter]
+// does, and how much later a caller may come. A date is measured from the
+// response's own Date, or by the caller's own clock: where the two agree, the
+// part of a second that the Date leaves out decides nothing.
+func ReadHint(header http.Header, now time.Time) (wait, slack time.Duration) {
+	wait, ok := trace.ParseRetryAfter(header, now)
+	due, err := http.ParseTime(strings.TrimSpace(header.Get("Retry-After")))
+	sent, undated := http.ParseTime(header.Get("Date"))
+	if !ok || err != nil || undated != nil || wait != due.Sub(sent) {
+		return wait, 0
 	}
-	after := header.Get("Retry-After")
-	if after == "" {
-		return 0
+	if late := now.Sub(sent); late >= 0 && late < time.Second {
+		return wait - late, late
 	}
-	if n, err := strconv.ParseUint(after, 10, 32); err == nil {
-		return time.Duration(n) * time.Second
-	}
-	due, err := http.ParseTime(after)
-	if err != nil {
-		return 0
-	}
-	if sent, err := http.ParseTime(header.Get("Date")); err == nil {
-		now = sent
-	}
-	return max(due.Sub(now), 0)
+	return wait, 0
 }
