@@ -94,7 +94,8 @@
 // shrinks to the smallest that breaks the same invariant. If it fails now and
 // then, a race in the code under test decides, and the message says how often.
 // If it passes, some state survives between trials: a package-level breaker,
-// limiter or client; see [Adapter] for Serial.
+// limiter or client; see [Adapter] for Serial. So it does where trials that
+// passed before fail from then on. Neither is saved.
 //
 // # Cases and reproducing
 //
