@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 const caseHeader = "rehearse case 1"
@@ -117,8 +119,11 @@ func brief(err error) error {
 func loadCases(test string) ([]savedCase, error) {
 	dir := caseDir(test)
 	entries, err := os.ReadDir(inPackage(dir))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil // there are no cases
+	}
 	if err != nil {
-		return nil, nil // no folder: there are no cases
+		return nil, fmt.Errorf("the saved cases of this test cannot be read: %w", brief(err))
 	}
 	var cases []savedCase
 	for _, entry := range entries {
@@ -128,7 +133,7 @@ func loadCases(test string) ([]savedCase, error) {
 		path := filepath.ToSlash(filepath.Join(dir, entry.Name()))
 		content, err := os.ReadFile(inPackage(path))
 		if err != nil {
-			return nil, brief(err)
+			return nil, fmt.Errorf("a saved case of this test cannot be read: %w", brief(err))
 		}
 		c, err := parseCase(string(content))
 		if err != nil {
