@@ -50,6 +50,7 @@ type tool struct {
 type skills interface {
 	can(*Fault) bool
 	forms() []HintForm // in which it can ask for a wait
+	unusable() error   // what is wrong with how it was declared; nil: nothing
 }
 
 // An act is one action of the schedule that is under way.
@@ -105,15 +106,29 @@ func (s *Stage) Publish(ctx context.Context, reason trace.Reason) { s.rec.Publis
 func (s *Stage) register(t *tool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, other := range s.tools {
-		if other.name == t.name {
-			s.misuse = append(s.misuse, fmt.Errorf("faultsim: the stage has two tools named %q: give each its own name", t.name))
-		}
+	switch {
+	case t.name == "":
+		s.misuse = append(s.misuse, errors.New("faultsim: a tool on the stage has no name: give it one, for schedules and reports"))
+	case t.name == Main:
+		s.misuse = append(s.misuse, fmt.Errorf("faultsim: a tool on the stage is named %q, which stands for the first tool in schedules: give it another name", Main))
+	case s.lookup(t.name) != nil:
+		s.misuse = append(s.misuse, fmt.Errorf("faultsim: the stage has two tools named %q: give each its own name", t.name))
+	}
+	if err := t.unusable(); err != nil {
+		s.misuse = append(s.misuse, fmt.Errorf("faultsim: tool %q: %w", t.name, err))
 	}
 	if s.tools == nil {
 		s.tools = s.some[:0]
 	}
 	s.tools = append(s.tools, t)
+}
+
+// misused notes what ends the trial with an error, and returns it.
+func (s *Stage) misused(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.misuse = append(s.misuse, err)
+	return err
 }
 
 // main is the name of the adapter's main tool.
