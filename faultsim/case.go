@@ -7,10 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/rehearse-go/rehearse/internal/rerun"
 )
 
 const caseHeader = "rehearse case 1"
@@ -202,11 +203,7 @@ func parseCase(text string) (savedCase, error) {
 // rerun is the command that runs the test again. Where the case is not on
 // disk, the seed and the number of trials belong to it.
 func (c *check) rerun(drawn bool) string {
-	parts := strings.Split(c.t.Name(), "/")
-	for i := range parts {
-		parts[i] = "^" + regexp.QuoteMeta(parts[i]) + "$"
-	}
-	command := "go test -run " + shellQuote(strings.Join(parts, "/")) + " " + packageOf()
+	command := rerun.Command(c.t.Name())
 	if drawn && c.set.seed != nameSeed(c.t.Name()) {
 		command += fmt.Sprintf(" -rehearse.seed=%d", c.set.seed)
 	}
@@ -215,6 +212,3 @@ func (c *check) rerun(drawn bool) string {
 	}
 	return command
 }
-
-// shellQuote quotes for a shell.
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
