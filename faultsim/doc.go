@@ -51,6 +51,7 @@
 // call belongs to the action whose context it carries; where it carries none,
 // to the one that used the same key, or to the only one that is under way. A
 // call that could belong to several is answered at once and judged by nothing.
+// What Subject itself calls, such as a login, is answered at once.
 // Within one action, the calls that it makes of one tool at the same time are
 // numbered as they arrive.
 //

@@ -25,12 +25,13 @@ type Stage struct {
 	serial bool
 	rec    *trace.Recorder
 	limit  int          // calls of one action before it counts as running without end
+	built  bool         // Subject has returned
 	unsent atomic.Int64 // requests whose context was over before they were sent
 
 	mu      sync.Mutex
 	tools   []*tool
 	some    [2]*tool // storage of the first of them
-	acts    []*act   // by number of the recorder's action
+	acts    []*act   // of the schedule, in its order
 	closers []func()
 	bodies  []*exchange // responses that have been delivered
 	misuse  []error
@@ -91,6 +92,10 @@ func (s *Stage) start(p *invariants.Policy, rec *trace.Recorder) {
 func (s *Stage) Close(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if f == nil {
+		s.misuse = append(s.misuse, errors.New("faultsim: Stage.Close was given nil: give the function that stops what the subject keeps running"))
+		return
+	}
 	s.closers = append(s.closers, f)
 }
 
@@ -111,6 +116,8 @@ func (s *Stage) register(t *tool) {
 		s.misuse = append(s.misuse, errors.New("faultsim: a tool on the stage has no name: give it one, for schedules and reports"))
 	case t.name == Main:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: a tool on the stage is named %q, which stands for the first tool in schedules: give it another name", Main))
+	case s.built:
+		s.misuse = append(s.misuse, fmt.Errorf("faultsim: tool %q was put on the stage by an action: do that in Subject, where schedules and rows can see it", t.name))
 	case s.lookup(t.name) != nil:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: the stage has two tools named %q: give each its own name", t.name))
 	}
@@ -208,11 +215,10 @@ func describe(f *Fault) string {
 func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := p.Action()
-	if n < 1 || n > len(s.acts) {
+	a := s.act(p.Action())
+	if a == nil {
 		return Fault{}, nil
 	}
-	a := s.acts[n-1]
 	if a.calls++; a.calls > s.limit {
 		s.spin(t, a)
 		return Fault{Hang: true, Deaf: true}, a
@@ -225,6 +231,19 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 		a.cancelAfter(s, f.Cancel)
 	}
 	return f, a
+}
+
+// act is the recorder's action of that number; nil: it is none of the
+// schedule's. What is called while Subject builds is an action of its own,
+// which the recorder counts first.
+func (s *Stage) act(number int) *act {
+	if len(s.acts) == 0 {
+		return nil
+	}
+	if i := number - s.acts[0].op.Number(); i >= 0 && i < len(s.acts) {
+		return s.acts[i]
+	}
+	return nil
 }
 
 func (a *act) fault(tool string, attempt int) Fault {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -43,6 +44,26 @@ func TestUnusableToolNamesFieldAndFix(t *testing.T) {
 	golden(t, "unusable-tools", got.String())
 }
 
+func TestSubjectThatNeverReturnsIsAClearError(t *testing.T) {
+	a := homeAdapter()
+	a.Subject = func(*Stage) Action { select {} }
+	require.ErrorContains(t, Trial(t, a, One()).Err, `faultsim: Subject of "forecast" never returned, it is blocked: select in faultsim.TestSubject`)
+}
+
+func TestToolOfAnActionIsAClearError(t *testing.T) {
+	a := subjectAdapter(func(ctx context.Context, s *Stage, tool weatherTool) (any, error) {
+		return Tool[int, int](s, "late", nil, nil)(ctx, 1)
+	})
+	require.EqualError(t, Trial(t, a, One()).Err, `faultsim: tool "late" was put on the stage by an action: do that in Subject, where schedules and rows can see it`)
+}
+
+func TestCloseOfNilIsAClearError(t *testing.T) {
+	a := homeAdapter()
+	inner := a.Subject
+	a.Subject = func(s *Stage) Action { s.Close(nil); return inner(s) }
+	require.EqualError(t, Trial(t, a, One()).Err, "faultsim: Stage.Close was given nil: give the function that stops what the subject keeps running")
+}
+
 func TestNilContextIsAClearError(t *testing.T) {
 	a := subjectAdapter(func(_ context.Context, _ *Stage, tool weatherTool) (any, error) {
 		return tool(nil, "Pune") //nolint:staticcheck // the mistake under test
@@ -73,4 +94,32 @@ func TestPanicIsToldByTheUsersLine(t *testing.T) {
 		return nil, err
 	})
 	require.Regexp(t, `nil pointer dereference at stage_test\.go:\d+`, found(t, a, One(), "no-panic"))
+}
+
+// A login or a list of tools that is fetched while the code is built must not
+// take the place of the first action, whose faults would go to nobody.
+func TestCallsWhileBuildingTakeNoFaults(t *testing.T) {
+	a := homeAdapter()
+	inner := a.Subject
+	a.Subject = func(s *Stage) Action {
+		login := Tool(s, "login", func(context.Context, string) (string, error) { return "token", nil }, Errors{trace.Transient: errBusy})
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if _, err := login(ctx, "me"); err != nil {
+			panic(err)
+		}
+		return inner(s)
+	}
+	s := Schedule{Actions: []Plan{
+		{Faults: map[string][]Fault{"weather": {Fail(trace.Transient)}, "login": {Fail(trace.Transient)}}},
+		{Faults: map[string][]Fault{"weather": {Fail(trace.Transient), Fail(trace.Transient)}}},
+	}}
+	r := Trial(t, a, s)
+	require.NoError(t, r.Err)
+	require.Empty(t, r.Findings)
+	actions := r.Trace.Actions()
+	require.Len(t, actions, 3)
+	require.Len(t, actions[0].Attempts, 1)
+	require.Len(t, actions[1].Attempts, 2)
+	require.Len(t, actions[2].Attempts, 3)
 }

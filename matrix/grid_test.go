@@ -84,6 +84,12 @@ var scenarios = map[string]func(*testing.T){
 		a := loop(read)
 		a.Subject = func(s *faultsim.Stage) faultsim.Action {
 			act := on(a.Policy, errs)(s)
+			hello := faultsim.Tool[struct{}, int](s, "hello", nil, nil)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			if _, err := hello(ctx, struct{}{}); err != nil { // while the code is built
+				panic(err)
+			}
 			login := faultsim.Tool(s, "login", func(context.Context, struct{}) (string, error) { return "token", nil }, errs)
 			return func(ctx context.Context) (any, error) {
 				if _, err := try(ctx, a.Policy, func(ctx context.Context) (int, error) {

@@ -210,8 +210,7 @@ func merged(named, main []faultsim.Fault) []faultsim.Fault {
 // judge fills in what was seen.
 func (l *line) judge(set Setting, e *faultsim.Expectation, r *faultsim.Result) {
 	l.want = expectation(*e)
-	if actions := r.Trace.Actions(); len(actions) > 0 {
-		act := &actions[0]
+	if act := declared(r.Trace); act != nil {
 		l.made = made(act, set.Tools[0])
 		l.seen = terminal(&set.Policy, act)
 	}
@@ -225,6 +224,18 @@ func (l *line) judge(set Setting, e *faultsim.Expectation, r *faultsim.Result) {
 	default:
 		l.verdict = "ok"
 	}
+}
+
+// declared is the first action of the schedule. What the code calls while it is
+// built belongs to none.
+func declared(tr *trace.Trace) *trace.Action {
+	actions := tr.Actions()
+	for i := range actions {
+		if actions[i].Name != "" {
+			return &actions[i]
+		}
+	}
+	return nil
 }
 
 // made counts the attempts of the main tool.
