@@ -444,9 +444,7 @@ func (x *trial) horizon() time.Duration {
 	}
 	sum := time.Duration(0)
 	add := func(d time.Duration) {
-		if sum += min(d, 365*24*time.Hour); sum > 365*24*time.Hour {
-			sum = 365 * 24 * time.Hour
-		}
+		sum = min(sum+min(d, longestTime), 10*longestTime)
 	}
 	for n := 1; n <= attempts && n < 64; n++ {
 		_, hi := p.Backoff.Window(n, sum)
