@@ -123,3 +123,23 @@ func TestCallsWhileBuildingTakeNoFaults(t *testing.T) {
 	require.Len(t, actions[1].Attempts, 2)
 	require.Len(t, actions[2].Attempts, 3)
 }
+
+// Code that hands no context on still belongs to the one action that is under
+// way, also behind a login while it was built.
+func TestCallsWithoutContextBelongToTheActionBehindALogin(t *testing.T) {
+	a := homeAdapter()
+	a.Subject = func(s *Stage) Action {
+		errs := Errors{trace.Transient: errBusy, trace.Forbidden: errForbidden}
+		tool := Tool(s, "weather", func(context.Context, string) (int, error) { return 19, nil }, errs)
+		if _, err := tool(context.Background(), "here"); err != nil {
+			panic(err)
+		}
+		return func(context.Context) (any, error) { return tool(context.Background(), "Pune") }
+	}
+	r := Trial(t, a, One(Fail(trace.Forbidden)))
+	require.NoError(t, r.Err)
+	actions := r.Trace.Actions()
+	require.Len(t, actions, 2)
+	require.Len(t, actions[1].Attempts, 1)
+	require.Equal(t, trace.Forbidden, actions[1].Attempts[0].Outcome.Class)
+}
