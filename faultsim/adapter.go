@@ -2,12 +2,14 @@ package faultsim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
@@ -64,7 +66,33 @@ func (a *Adapter) invariants() []invariants.Invariant {
 	if len(a.Invariants) == 0 {
 		return implied
 	}
-	return append(slices.Clone(a.Invariants), implied...)
+	all := make([]invariants.Invariant, 0, len(a.Invariants)+len(implied))
+	for _, inv := range a.Invariants {
+		all = append(all, guarded(inv))
+	}
+	return append(all, implied...)
+}
+
+// guarded is a rule of the user's own whose panic is a finding: trials are
+// judged in goroutines of the toolkit, where it would end the test binary.
+func guarded(inv invariants.Invariant) invariants.Invariant {
+	check := inv.Check
+	if check == nil {
+		return inv // an error of the adapter
+	}
+	inv.Check = func(tr *trace.Trace) (v invariants.Verdict) {
+		defer func() {
+			if p := recover(); p != nil {
+				v = invariants.Verdict{Applied: 1, Findings: []invariants.Finding{{
+					Invariant: inv.Name,
+					Text:      fmt.Sprintf("the rule itself panicked: %v at %s", p, panicSite()),
+					Advice:    "a rule must be able to read every trace, also one without attempts or without an end",
+				}}}
+			}
+		}()
+		return check(tr)
+	}
+	return inv
 }
 
 // validate reports what makes the adapter unusable.
@@ -73,11 +101,17 @@ func (a *Adapter) validate() error {
 	if a.Name == "" {
 		errs = append(errs, errors.New("adapter: Name is empty: give the adapter a name for reports and files"))
 	}
+	if strings.ContainsFunc(a.Name, unicode.IsControl) {
+		errs = append(errs, fmt.Errorf("adapter %q: Name has a control character, which would break the lines of reports: take it out", a.Name))
+	}
 	if a.Subject == nil {
 		errs = append(errs, fmt.Errorf("adapter %q: Subject is nil: give a function that builds the code under test", a.Name))
 	}
 	if a.Trials < 0 {
 		errs = append(errs, fmt.Errorf("adapter %q: Trials is %d: say 0 for the usual number", a.Name, a.Trials))
+	}
+	if _, err := json.Marshal(a.Want); err != nil {
+		errs = append(errs, fmt.Errorf("adapter %q: Want cannot be written as JSON (%v): give a value that can be compared with what the action returns", a.Name, err))
 	}
 	for i, inv := range a.Invariants {
 		if inv.Name == "" || inv.Check == nil {
@@ -131,6 +165,33 @@ func (e Errors) forms() []HintForm {
 	}
 	return nil
 }
+
+// unusable reports entries that could not be shown.
+func (e Errors) unusable() error {
+	var wrong error
+	lowest := ^trace.Class(0)
+	for c, err := range e {
+		if c > lowest {
+			continue // one at a time, and always the same
+		}
+		h, hints := err.(*hinted)
+		switch {
+		case !fails(c):
+			wrong = fmt.Errorf("Errors lists %v, which is no class of failure: take it out", c)
+		case err == nil:
+			wrong = fmt.Errorf("Errors[%v] is nil: give the tool's error, or leave the class out where it cannot happen", c)
+		case hints && h.make == nil:
+			wrong = fmt.Errorf("Errors[%v] is Hinted(nil): give the function that makes the error", c)
+		default:
+			continue
+		}
+		lowest = c
+	}
+	return wrong
+}
+
+// fails reports whether c is the class of a failure.
+func fails(c trace.Class) bool { return c > trace.OK && c <= trace.Unknown }
 
 // render is the tool's error for the fault.
 func (e Errors) render(f *Fault) error {

@@ -22,6 +22,8 @@ func TestUnusableAdapterNamesFieldAndFix(t *testing.T) {
 		func(a *Adapter) { a.Accept = map[string]string{"conforms": " "} },
 		func(a *Adapter) { a.Invariants = []invariants.Invariant{{Name: "mine"}} },
 		func(a *Adapter) { a.Policy.MaxAttempts = 0 },
+		func(a *Adapter) { a.Name = "fore\ncast" },
+		func(a *Adapter) { a.Want = func() {} },
 		func(a *Adapter) { *a = Adapter{} },
 	} {
 		a := homeAdapter()

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"github.com/rehearse-go/rehearse/internal/rerun"
 )
 
 const caseHeader = "rehearse case 1"
@@ -117,8 +120,11 @@ func brief(err error) error {
 func loadCases(test string) ([]savedCase, error) {
 	dir := caseDir(test)
 	entries, err := os.ReadDir(inPackage(dir))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil // there are no cases
+	}
 	if err != nil {
-		return nil, nil // no folder: there are no cases
+		return nil, fmt.Errorf("the saved cases of this test cannot be read: %w", brief(err))
 	}
 	var cases []savedCase
 	for _, entry := range entries {
@@ -128,7 +134,7 @@ func loadCases(test string) ([]savedCase, error) {
 		path := filepath.ToSlash(filepath.Join(dir, entry.Name()))
 		content, err := os.ReadFile(inPackage(path))
 		if err != nil {
-			return nil, brief(err)
+			return nil, fmt.Errorf("a saved case of this test cannot be read: %w", brief(err))
 		}
 		c, err := parseCase(string(content))
 		if err != nil {
@@ -197,11 +203,7 @@ func parseCase(text string) (savedCase, error) {
 // rerun is the command that runs the test again. Where the case is not on
 // disk, the seed and the number of trials belong to it.
 func (c *check) rerun(drawn bool) string {
-	parts := strings.Split(c.t.Name(), "/")
-	for i := range parts {
-		parts[i] = "^" + regexp.QuoteMeta(parts[i]) + "$"
-	}
-	command := "go test -run " + shellQuote(strings.Join(parts, "/")) + " " + packageOf()
+	command := rerun.Command(c.t.Name())
 	if drawn && c.set.seed != nameSeed(c.t.Name()) {
 		command += fmt.Sprintf(" -rehearse.seed=%d", c.set.seed)
 	}
@@ -210,6 +212,3 @@ func (c *check) rerun(drawn bool) string {
 	}
 	return command
 }
-
-// shellQuote quotes for a shell.
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -239,7 +239,7 @@ func (c *check) watch(p *pool) {
 	c.t.Helper()
 	tick := time.NewTicker(frozenAfter)
 	defer tick.Stop()
-	for last := int64(-1); ; {
+	for last := int64(0); ; {
 		select {
 		case <-p.finished:
 			return

@@ -51,6 +51,7 @@
 // call belongs to the action whose context it carries; where it carries none,
 // to the one that used the same key, or to the only one that is under way. A
 // call that could belong to several is answered at once and judged by nothing.
+// What Subject itself calls, such as a login, is answered at once.
 // Within one action, the calls that it makes of one tool at the same time are
 // numbered as they arrive.
 //
@@ -94,7 +95,8 @@
 // shrinks to the smallest that breaks the same invariant. If it fails now and
 // then, a race in the code under test decides, and the message says how often.
 // If it passes, some state survives between trials: a package-level breaker,
-// limiter or client; see [Adapter] for Serial.
+// limiter or client; see [Adapter] for Serial. So it does where trials that
+// passed before fail from then on. Neither is saved.
 //
 // # Cases and reproducing
 //

@@ -414,6 +414,33 @@ func TestChildStateBetweenTrials(t *testing.T) {
 	Check(t, a)
 }
 
+// A package-level breaker that never closes again: once it is open, every
+// trial fails, alone as well.
+func TestChildLatchedState(t *testing.T) {
+	childOnly(t)
+	a := homeAdapter()
+	inner := a.Subject
+	a.Subject = func(s *Stage) Action {
+		run := inner(s)
+		return func(ctx context.Context) (any, error) {
+			if counter++; counter > 40 {
+				return nil, errors.New("breaker is open")
+			}
+			return run(ctx)
+		}
+	}
+	a.Serial = true
+	Check(t, a)
+}
+
+func TestStateThatLatchesIsSaidAndMakesNoCase(t *testing.T) {
+	c := newChild(t, "latched")
+	out, passed := c.run(t, "^TestChildLatchedState$")
+	require.False(t, passed)
+	require.Empty(t, c.cases(t), "in a process of its own the schedule passes")
+	golden(t, "state-that-latches", outline(out))
+}
+
 func TestFailureThatDoesNotComeBackSaysWhy(t *testing.T) {
 	c := newChild(t, "state")
 	c.env = append(c.env, "GOMAXPROCS=1")

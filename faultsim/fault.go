@@ -63,6 +63,10 @@ func (f *Fault) class() trace.Class {
 	return f.Class
 }
 
+// longestTime bounds each time of a fault: what takes longer could not be told
+// from an action that never returns.
+const longestTime = 365 * 24 * time.Hour
+
 // validate reports what makes the fault unplayable.
 func (f *Fault) validate() error {
 	for _, d := range [...]struct {
@@ -72,12 +76,17 @@ func (f *Fault) validate() error {
 		if d.value < 0 {
 			return fmt.Errorf("%s is %v: times are counted forward; 0 is none", d.field, d.value)
 		}
+		if d.value > longestTime {
+			return fmt.Errorf("%s is %v: a trial plays a year (%v) at most", d.field, d.value, longestTime)
+		}
 	}
 	switch {
 	case f.Class > trace.Unknown:
 		return fmt.Errorf("Class is %v, which does not exist", f.Class)
 	case !slices.Contains(hintForms, f.Form):
 		return fmt.Errorf("Form is %q: say HintSeconds, HintDate, HintSkewed or HintMillis", f.Form)
+	case f.Form != HintSeconds && f.Hint == 0:
+		return fmt.Errorf("Form is %q and Hint is 0: say how long the wait is that the tool asks for, or clear Form", f.Form)
 	case f.Hang && f.Latency > 0:
 		return errors.New("Hang and Latency contradict each other: a tool that hangs does not answer; clear one")
 	}

@@ -77,6 +77,21 @@ var usually = map[trace.Class]bool{
 
 func (r *route) forms() []HintForm { return r.Hints }
 
+// unusable reports hints and classes that do not exist.
+func (r *route) unusable() error {
+	for _, f := range r.Hints {
+		if !slices.Contains(hintForms, f) {
+			return fmt.Errorf("Route.Hints lists %q: say HintSeconds, HintDate, HintSkewed or HintMillis", f)
+		}
+	}
+	for c := range r.Failures {
+		if !fails(c) {
+			return fmt.Errorf("Route.Failures lists %v, which is no class of failure: take it out", c)
+		}
+	}
+	return nil
+}
+
 func (r *route) can(f *Fault) bool {
 	if f.Hint > 0 && !slices.Contains(r.Hints, f.Form) {
 		return false
@@ -113,8 +128,5 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Body.Close()
 	}
 	err := fmt.Errorf("faultsim: no route for %s %s%s: add a Route for it to Stage.Client", req.Method, req.URL.Host, req.URL.Path)
-	t.s.mu.Lock()
-	defer t.s.mu.Unlock()
-	t.s.misuse = append(t.s.misuse, err)
-	return nil, err
+	return nil, t.s.misused(err)
 }

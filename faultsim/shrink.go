@@ -25,9 +25,13 @@ func (c *check) failed(f *failure) {
 	c.minimise(f)
 	switch {
 	case f.rate == 0:
-		c.unrepeatable(f.s, f.r, origin)
+		c.stateful(f.s, f.r, origin, fmt.Sprintf("a trial broke %s among others and passes alone", f.r.found[0].Invariant))
 	case f.rate < reruns:
 		origin += rareness(f.rate)
+	default:
+		if n, broke := c.spoilt(f.n); broke != "" {
+			c.stateful(f.s, f.r, origin, fmt.Sprintf("trial %d passed at first, and breaks %s every time now that others have run", n+1, broke))
+		}
 	}
 	c.report(f.r, &f.s, origin, "")
 }
@@ -83,10 +87,26 @@ func (c *check) repeat(s *Schedule, name string) (again *result, rate int) {
 	return broken[0], len(broken)
 }
 
-// unrepeatable reports a failure that does not come back alone.
-func (c *check) unrepeatable(s Schedule, r *result, origin string) {
+// spoilt looks for state that has latched, such as a breaker that is open for
+// good: then every trial fails alone as well, those that passed before included.
+// It plays some of the trials before the failing one again, and returns the
+// first that fails now and what it breaks; "": all pass.
+func (c *check) spoilt(failing int) (n int, broke string) {
+	for n := range min(failing, reruns) {
+		s := c.draw(n)
+		r := c.trial(&s)
+		if r.err == nil && r.broken() && c.always(&s, r.found[0].Invariant, reruns) {
+			return n, r.found[0].Invariant
+		}
+	}
+	return 0, ""
+}
+
+// stateful reports a failure that comes from more than its own trial. It is no
+// case: in a process of its own its schedule passes.
+func (c *check) stateful(s Schedule, r *result, origin, headline string) {
 	c.t.Helper()
-	text := fmt.Sprintf("state-between-trials: a trial broke %s among others and passes alone\n", r.found[0].Invariant) +
+	text := "state-between-trials: " + headline + "\n" +
 		"    advice: look for a package-level variable in the code under test (a breaker, a limiter, a client, a counter), or for a race: build everything in Subject\n"
 	text += "\n" + strings.TrimRight(invariants.Report(r.tr, r.found), "\n")
 	c.t.Fatalf("%s\n%s\n%s\nrun it again: %s", text, indent("schedule", s.String()), origin, c.rerun(true))

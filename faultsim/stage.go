@@ -25,12 +25,13 @@ type Stage struct {
 	serial bool
 	rec    *trace.Recorder
 	limit  int          // calls of one action before it counts as running without end
+	built  bool         // Subject has returned
 	unsent atomic.Int64 // requests whose context was over before they were sent
 
 	mu      sync.Mutex
 	tools   []*tool
 	some    [2]*tool // storage of the first of them
-	acts    []*act   // by number of the recorder's action
+	acts    []*act   // of the schedule, in its order
 	closers []func()
 	bodies  []*exchange // responses that have been delivered
 	misuse  []error
@@ -50,6 +51,7 @@ type tool struct {
 type skills interface {
 	can(*Fault) bool
 	forms() []HintForm // in which it can ask for a wait
+	unusable() error   // what is wrong with how it was declared; nil: nothing
 }
 
 // An act is one action of the schedule that is under way.
@@ -90,6 +92,10 @@ func (s *Stage) start(p *invariants.Policy, rec *trace.Recorder) {
 func (s *Stage) Close(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if f == nil {
+		s.misuse = append(s.misuse, errors.New("faultsim: Stage.Close was given nil: give the function that stops what the subject keeps running"))
+		return
+	}
 	s.closers = append(s.closers, f)
 }
 
@@ -105,15 +111,31 @@ func (s *Stage) Publish(ctx context.Context, reason trace.Reason) { s.rec.Publis
 func (s *Stage) register(t *tool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, other := range s.tools {
-		if other.name == t.name {
-			s.misuse = append(s.misuse, fmt.Errorf("faultsim: the stage has two tools named %q: give each its own name", t.name))
-		}
+	switch {
+	case t.name == "":
+		s.misuse = append(s.misuse, errors.New("faultsim: a tool on the stage has no name: give it one, for schedules and reports"))
+	case t.name == Main:
+		s.misuse = append(s.misuse, fmt.Errorf("faultsim: a tool on the stage is named %q, which stands for the first tool in schedules: give it another name", Main))
+	case s.built:
+		s.misuse = append(s.misuse, fmt.Errorf("faultsim: tool %q was put on the stage by an action: do that in Subject, where schedules and rows can see it", t.name))
+	case s.lookup(t.name) != nil:
+		s.misuse = append(s.misuse, fmt.Errorf("faultsim: the stage has two tools named %q: give each its own name", t.name))
+	}
+	if err := t.unusable(); err != nil {
+		s.misuse = append(s.misuse, fmt.Errorf("faultsim: tool %q: %w", t.name, err))
 	}
 	if s.tools == nil {
 		s.tools = s.some[:0]
 	}
 	s.tools = append(s.tools, t)
+}
+
+// misused notes what ends the trial with an error, and returns it.
+func (s *Stage) misused(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.misuse = append(s.misuse, err)
+	return err
 }
 
 // main is the name of the adapter's main tool.
@@ -193,11 +215,10 @@ func describe(f *Fault) string {
 func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := p.Action()
-	if n < 1 || n > len(s.acts) {
+	a := s.act(p.Action())
+	if a == nil {
 		return Fault{}, nil
 	}
-	a := s.acts[n-1]
 	if a.calls++; a.calls > s.limit {
 		s.spin(t, a)
 		return Fault{Hang: true, Deaf: true}, a
@@ -210,6 +231,19 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 		a.cancelAfter(s, f.Cancel)
 	}
 	return f, a
+}
+
+// act is the recorder's action of that number; nil: it is none of the
+// schedule's. What is called while Subject builds is an action of its own,
+// which the recorder counts first.
+func (s *Stage) act(number int) *act {
+	if len(s.acts) == 0 {
+		return nil
+	}
+	if i := number - s.acts[0].op.Number(); i >= 0 && i < len(s.acts) {
+		return s.acts[i]
+	}
+	return nil
 }
 
 func (a *act) fault(tool string, attempt int) Fault {

@@ -92,12 +92,16 @@ func rounder(s Schedule, i int, yield func(Schedule) bool) bool {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Faults)) {
 		for n := range p.Faults[name] {
-			for _, at := range []func(*Fault) *time.Duration{
+			for k, at := range []func(*Fault) *time.Duration{
 				func(f *Fault) *time.Duration { return &f.Hint },
 				func(f *Fault) *time.Duration { return &f.Latency },
 				func(f *Fault) *time.Duration { return &f.Cancel },
 			} {
-				for t := range rounderTimes(*at(&p.Faults[name][n])) {
+				now := *at(&p.Faults[name][n])
+				for t := range rounderTimes(now) {
+					if k == 0 && now%time.Second == 0 && t%time.Second != 0 {
+						continue // Retry-After says whole seconds whatever the schedule asks
+					}
 					if !yield(with(s, func(c *Schedule) { *at(&c.Actions[i].Faults[name][n]) = t })) {
 						return false
 					}

@@ -224,6 +224,9 @@ func (p *parser) fault(words []string) error {
 	if f.Hang && f.Latency > 0 {
 		return p.errorf("hang and after= contradict each other: a tool that hangs does not answer; take one out")
 	}
+	if f.Form != HintSeconds && f.Hint == 0 {
+		return p.errorf("form= stands without hint=: say how long the wait is that the tool asks for, or take form= out")
+	}
 	return p.place(words[0], n, f)
 }
 

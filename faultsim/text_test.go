@@ -34,6 +34,9 @@ func anySchedule() *rapid.Generator[Schedule] {
 		if f.Hang {
 			f.Latency = 0
 		}
+		if f.Hint == 0 {
+			f.Form = HintSeconds
+		}
 		return f
 	})
 	name := rapid.OneOf(rapid.Just(Main), rapid.StringMatching(`[a-z][a-z.-]{0,9}`), rapid.String(),
@@ -150,6 +153,7 @@ func TestMalformedTextNamesLineAndFix(t *testing.T) {
 		head + "  weather 1 transient hang=yes\n",
 		head + "  weather 1 transient hang=\n",
 		head + "  weather 1 ok hang after=1s\n",
+		head + "  weather 1 throttled form=date\n",
 		head + "  weather 1 transient slow\n",
 		head + "  weather 1 transient cancel=0s\n",
 		head + "  \"weather 1 transient\n",
@@ -172,6 +176,8 @@ func TestUnplayableScheduleNamesTheField(t *testing.T) {
 		One(Fault{Class: trace.Transient, Hint: -1}),
 		One(Fault{Class: trace.Transient, Cancel: -1}),
 		One(Fault{Form: "iso"}),
+		One(Fault{Class: trace.Throttled, Form: HintDate}),
+		One(Fault{Class: trace.Transient, Latency: 366 * 24 * time.Hour}),
 		One(Fault{Hang: true, Latency: time.Second}),
 		{Actions: []Plan{{Deadline: -time.Second}}},
 		One(Fail(trace.Invalid)),

@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 
 	"github.com/rehearse-go/rehearse/internal/double"
@@ -37,6 +38,9 @@ type call[In, Out any] struct {
 }
 
 func (c *call[In, Out]) run() (out Out, err error) {
+	if c.ctx == nil {
+		return out, c.s.misused(fmt.Errorf("faultsim: %s was called with a nil context: hand the caller's context on", c.t.name))
+	}
 	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in)})
 	f, a := c.s.arrive(c.t, c.p)
 	var o trace.Outcome

@@ -1,6 +1,7 @@
 package faultsim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,6 +68,10 @@ func (x *trial) run(t *testing.T) (*trace.Trace, error) {
 	tr := x.rec.Seal()
 	if strings.Contains(x.leak, "within a synctest bubble") {
 		return tr, errors.New("faultsim: a trial makes its own bubble of virtual time: call Run, Check and their like outside synctest.Test")
+	}
+	if strings.Contains(x.leak, "deadlock") && x.err == nil && !x.built() {
+		_, where, _ := strings.Cut(x.leak, "\n: ")
+		return tr, fmt.Errorf("faultsim: Subject of %q never returned, it is blocked: %s: build the code there, and wait in the action", x.a.Name, cmp.Or(where, "at an unknown place"))
 	}
 	x.addLeak(tr)
 	if len(x.stage.misuse) > 0 {
@@ -144,20 +149,28 @@ func (x *trial) unwind(t *testing.T) {
 
 // build makes the subject.
 func (x *trial) build() (action Action, err error) {
-	built := false
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("faultsim: Subject of %q panicked: %v\n%s", x.a.Name, p, debug.Stack())
-		} else if !built {
+		} else if !x.built() {
 			x.err = fmt.Errorf("faultsim: Subject of %q ended its goroutine (t.FailNow, t.Fatal or runtime.Goexit): check what it needs before the trial, and panic where it cannot be built", x.a.Name)
 		}
 	}()
 	action = x.a.Subject(&x.stage)
-	built = true
+	x.stage.mu.Lock()
+	x.stage.built = true
+	x.stage.mu.Unlock()
 	if action == nil {
 		return nil, fmt.Errorf("faultsim: Subject of %q returned no action: return the function that runs one", x.a.Name)
 	}
 	return action, nil
+}
+
+// built reports whether Subject has returned.
+func (x *trial) built() bool {
+	x.stage.mu.Lock()
+	defer x.stage.mu.Unlock()
+	return x.stage.built
 }
 
 // act runs the schedule's actions, and the phases after them.
@@ -431,9 +444,7 @@ func (x *trial) horizon() time.Duration {
 	}
 	sum := time.Duration(0)
 	add := func(d time.Duration) {
-		if sum += min(d, 365*24*time.Hour); sum > 365*24*time.Hour {
-			sum = 365 * 24 * time.Hour
-		}
+		sum = min(sum+min(d, longestTime), 10*longestTime)
 	}
 	for n := 1; n <= attempts && n < 64; n++ {
 		_, hi := p.Backoff.Window(n, sum)

@@ -27,7 +27,7 @@ func (p *Policy) rules() []Invariant {
 		WithinDeadline(), NoFirstDelay(), HintHonoured(*p), WaitsInWindow(*p), noLastDelay(p, true),
 	)
 	if p.Reconcile {
-		list = append(list, ReconciledFirst(p))
+		list = append(list, ReconciledFirst(*p))
 	}
 	if p.MaxAttempts != Unlimited {
 		list = append(list, MaxAttempts(p.MaxAttempts))

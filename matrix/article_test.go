@@ -120,7 +120,10 @@ func loop(p invariants.Policy) faultsim.Adapter {
 func try(ctx context.Context, p invariants.Policy, op func(context.Context) (int, error)) (int, error) {
 	wait := p.Backoff.Base
 	for n := 1; ; n++ {
-		once, cancel := context.WithTimeout(ctx, p.Attempt)
+		once, cancel := ctx, func() {}
+		if p.Attempt > 0 {
+			once, cancel = context.WithTimeout(ctx, p.Attempt)
+		}
 		out, err := op(once)
 		cancel()
 		if err == nil || n == p.MaxAttempts || !retried(p, err) {

@@ -1,7 +1,6 @@
 package matrix_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,8 +13,6 @@ import (
 	"github.com/rehearse-go/rehearse/trace"
 	"github.com/stretchr/testify/require"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestChildBaseline is run again by the tests below, with a variable that says
 // what has changed since the baseline.

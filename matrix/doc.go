@@ -32,7 +32,8 @@
 // An adapter can do what its doubles can show. A row that needs a class which
 // the tool's [faultsim.Errors] do not list is skipped, and the grid says why.
 // So is a row that the policy makes pointless, such as a cancel during a wait
-// where there is no wait.
+// where there is no wait. A row of one's own that speaks of a tool which is not
+// on the stage fails.
 //
 // # Rows of one's own
 //
@@ -44,6 +45,10 @@
 //		Proves:   "A used-up quota is final though it comes with the status of throttling.",
 //		Schedule: matrix.Fixed(faultsim.One(faultsim.Fail(trace.Throttled), faultsim.Fail(trace.QuotaExhausted))),
 //	})
+//
+// Calls and terminal are expected of the first action and the main tool, the
+// first that Subject puts on the stage. Further actions, and actions in which
+// another tool fails too, are held to the rules alone.
 //
 // # Baselines
 //

@@ -3,6 +3,7 @@ package matrix
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,9 +15,16 @@ import (
 
 // A grid is the table of all rows.
 type grid struct {
-	title string
-	lines []*line
+	title  string
+	lines  []*line
+	frozen bool // virtual time stands still in the latest row
 }
+
+// Verdicts of rows without an outcome.
+const (
+	broken = "could not run"
+	notRun = "not run"
+)
 
 // A line is one row's outcome.
 type line struct {
@@ -40,7 +48,7 @@ func (g *grid) add(name string) *line {
 func (l *line) skip(t *testing.T, err error) {
 	t.Helper()
 	if _, ok := errors.AsType[*faultsim.UnfitError](err); !ok {
-		l.verdict = "broken"
+		l.verdict = broken
 		t.Fatalf("%v", err)
 	}
 	l.skipped = err.Error()
@@ -78,8 +86,8 @@ func (l *line) cells() []string {
 	if l.skipped != "" {
 		return []string{l.name, "-", "-", "-", "-", "skipped: " + l.skipped}
 	}
-	if l.verdict == "broken" {
-		return []string{l.name, "-", "-", "-", "-", "could not run"}
+	if l.verdict == broken || l.verdict == notRun {
+		return []string{l.name, "-", "-", "-", "-", l.verdict}
 	}
 	return []string{l.name, l.want.numbers(), strconv.Itoa(l.made), l.want.terminals(), name(l.seen), l.verdict}
 }
@@ -87,7 +95,13 @@ func (l *line) cells() []string {
 // expectation words a faultsim.Expectation.
 type expectation faultsim.Expectation
 
+// anything is the greatest number of an expectation that everything fits.
+const anything = math.MaxInt
+
 func (e expectation) numbers() string {
+	if e.Most == anything {
+		return "any"
+	}
 	if e.Least == e.Most {
 		return strconv.Itoa(e.Most)
 	}
@@ -95,6 +109,9 @@ func (e expectation) numbers() string {
 }
 
 func (e expectation) terminals() string {
+	if e.Most == anything {
+		return "any"
+	}
 	list := make([]string, len(e.Reasons))
 	for i, r := range e.Reasons {
 		list[i] = r.String()

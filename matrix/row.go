@@ -13,8 +13,11 @@ import (
 type Row struct {
 	Name   string // stable, in kebab case: it names the subtest
 	Proves string // one sentence
+
 	// Schedule makes the row's faults for an adapter. It can return an error
-	// made by [NotFor], which skips the row with that reason.
+	// made by [NotFor], which skips the row with that reason. A row whose
+	// faults the tools cannot show is skipped as well; one that speaks of a
+	// tool which is not on the stage fails.
 	Schedule func(Setting) (faultsim.Schedule, error)
 }
 
@@ -22,6 +25,7 @@ type Row struct {
 type Setting struct {
 	Policy invariants.Policy
 	Can    func(faultsim.Fault) bool // whether the main tool can answer so
+	Tools  []string                  // names of the tools on the stage, the main one first
 }
 
 // Fixed is the Schedule of a row that is the same for every adapter.

@@ -3,11 +3,13 @@ package matrix
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/internal/rerun"
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -23,6 +25,9 @@ import (
 // test. From then on a difference fails, until it is accepted in the same way;
 // a policy whose content changes needs a new ID. Rows that the file does not
 // know are logged until they are adopted.
+//
+// Where virtual time stands still in a row, the rows behind it are not run:
+// its goroutines cannot be ended, and each row would take as long.
 func Run(t *testing.T, a faultsim.Adapter, own ...Row) {
 	t.Helper()
 	set, rows, err := prepare(t, a, own)
@@ -31,10 +36,13 @@ func Run(t *testing.T, a faultsim.Adapter, own ...Row) {
 	}
 	g := grid{title: fmt.Sprintf("matrix of %q under policy %q", a.Name, a.Policy.ID)}
 	for _, row := range rows {
+		if g.frozen {
+			g.add(row.Name).verdict = notRun
+			continue
+		}
 		t.Run(row.Name, func(t *testing.T) {
 			t.Helper()
-			line := g.add(row.Name)
-			play(t, a, set, row, line)
+			play(t, a, set, row, &g)
 		})
 	}
 	t.Logf("%s", g.String())
@@ -70,12 +78,12 @@ func Play(t *testing.T, a faultsim.Adapter, own ...Row) ([]Played, error) {
 
 // prepare returns what rows can build on, and the rows.
 func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error) {
-	_, can, err := faultsim.Tools(t, a)
+	names, can, err := faultsim.Tools(t, a)
 	if err != nil {
 		return Setting{}, nil, err
 	}
 	rows := append(Rows(), own...)
-	return Setting{Policy: a.Policy, Can: can}, rows, validate(rows)
+	return Setting{Policy: a.Policy, Can: can, Tools: names}, rows, validate(rows)
 }
 
 // validate reports rows that cannot be run.
@@ -97,31 +105,41 @@ func validate(rows []Row) error {
 }
 
 // play runs one row and reports it.
-func play(t *testing.T, a faultsim.Adapter, set Setting, row Row, l *line) {
+func play(t *testing.T, a faultsim.Adapter, set Setting, row Row, g *grid) {
 	t.Helper()
+	l := g.add(row.Name)
 	p, err := playRow(t, a, set, row, l)
 	if err == nil {
 		err = p.Skipped
 	}
 	if err != nil {
+		_, g.frozen = errors.AsType[*faultsim.FrozenError](err)
 		l.skip(t, err)
 		return
 	}
 	if p.Complaint != "" {
-		t.Errorf("%s: %s\n%s\nschedule:\n    %s\nthis row proves: %s", row.Name, p.Complaint,
+		t.Errorf("%s: %s\n%s\nschedule:\n    %s\n%srun it again: %s", row.Name, p.Complaint,
 			strings.TrimRight(invariants.Report(p.Result.Trace, p.Result.Findings), "\n"),
-			strings.ReplaceAll(strings.TrimSpace(p.Schedule.String()), "\n", "\n    "), row.Proves)
+			strings.ReplaceAll(strings.TrimSpace(p.Schedule.String()), "\n", "\n    "), row.proves(), rerun.Command(t.Name()))
 	}
+}
+
+// proves is the row's sentence as a line of a report.
+func (r *Row) proves() string {
+	if r.Proves == "" {
+		return ""
+	}
+	return "this row proves: " + r.Proves + "\n"
 }
 
 // playRow runs one row and fills in its line. The error says why it could not
 // be played although it applies.
 func playRow(t *testing.T, a faultsim.Adapter, set Setting, row Row, l *line) (p Played, err error) {
 	p.Row = row
-	if p.Schedule, err = row.Schedule(set); err != nil {
+	if p.Schedule, err = row.make(set); err != nil {
 		return p.skip(err)
 	}
-	e, ends := faultsim.Expect(a.Policy, first(&p.Schedule))
+	e, ends := set.expect(first(&p.Schedule))
 	if !ends {
 		return p.skip(NotFor("nothing bounds a tool that hangs: the policy has no Attempt, and the row no deadline"))
 	}
@@ -129,9 +147,30 @@ func playRow(t *testing.T, a faultsim.Adapter, set Setting, row Row, l *line) (p
 	if p.Result.Err != nil {
 		return p.skip(p.Result.Err)
 	}
-	l.judge(a, &e, &p.Result)
+	l.judge(set, &e, &p.Result)
 	p.Complaint = l.complaint(&p.Result)
 	return p, nil
+}
+
+// make calls Schedule, whose panic is an error of the row, and looks for tools
+// that are not there: such a row would be skipped for ever.
+func (r *Row) make(set Setting) (s faultsim.Schedule, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("matrix: Schedule of row %q panicked: %v", r.Name, p)
+		}
+	}()
+	if s, err = r.Schedule(set); err != nil {
+		return s, err
+	}
+	for _, plan := range s.Actions {
+		for _, name := range slices.Sorted(maps.Keys(plan.Faults)) {
+			if name != faultsim.Main && !slices.Contains(set.Tools, name) {
+				return s, fmt.Errorf("matrix: row %q speaks of tool %q, the stage has %q: correct the name, or return NotFor", r.Name, name, set.Tools)
+			}
+		}
+	}
+	return s, nil
 }
 
 // skip files the reason where it says that the row does not apply.
@@ -151,13 +190,38 @@ func first(s *faultsim.Schedule) faultsim.Plan {
 	return s.Actions[0]
 }
 
+// expect is what the policy calls for under a plan. How an action ends that
+// another tool fails too is for its code to say: then anything fits that breaks
+// no rule.
+func (s *Setting) expect(plan faultsim.Plan) (faultsim.Expectation, bool) {
+	for name := range plan.Faults {
+		if name != faultsim.Main && name != s.Tools[0] {
+			return faultsim.Expectation{Most: anything}, true
+		}
+	}
+	plan.Faults = map[string][]faultsim.Fault{faultsim.Main: merged(plan.Faults[s.Tools[0]], plan.Faults[faultsim.Main])}
+	return faultsim.Expect(s.Policy, plan)
+}
+
+// merged is what the main tool answers: what is planned under its own name goes
+// before what is planned for whichever tool is the main one.
+func merged(named, main []faultsim.Fault) []faultsim.Fault {
+	all := make([]faultsim.Fault, max(len(named), len(main)))
+	copy(all, main)
+	for i, f := range named {
+		if f != (faultsim.Fault{}) {
+			all[i] = f
+		}
+	}
+	return all
+}
+
 // judge fills in what was seen.
-func (l *line) judge(a faultsim.Adapter, e *faultsim.Expectation, r *faultsim.Result) {
+func (l *line) judge(set Setting, e *faultsim.Expectation, r *faultsim.Result) {
 	l.want = expectation(*e)
-	if actions := r.Trace.Actions(); len(actions) > 0 {
-		act := &actions[0]
-		l.made, l.effects = made(act), len(act.Effects)
-		l.seen = terminal(&a.Policy, act)
+	if act := declared(r.Trace); act != nil {
+		l.made, l.effects = made(act, set.Tools[0]), len(act.Effects)
+		l.seen = terminal(&set.Policy, act)
 	}
 	switch {
 	case len(r.Findings) > 0:
@@ -171,11 +235,23 @@ func (l *line) judge(a faultsim.Adapter, e *faultsim.Expectation, r *faultsim.Re
 	}
 }
 
-// made counts the attempts of the main tool, which is the first one called.
-func made(a *trace.Action) int {
+// declared is the first action of the schedule. What the code calls while it is
+// built belongs to none.
+func declared(tr *trace.Trace) *trace.Action {
+	actions := tr.Actions()
+	for i := range actions {
+		if actions[i].Name != "" {
+			return &actions[i]
+		}
+	}
+	return nil
+}
+
+// made counts the attempts of the main tool.
+func made(a *trace.Action, main string) int {
 	n := 0
 	for i := range a.Attempts {
-		if a.Attempts[i].Tool == a.Attempts[0].Tool {
+		if a.Attempts[i].Tool == main {
 			n++
 		}
 	}
@@ -200,7 +276,12 @@ func terminal(p *invariants.Policy, a *trace.Action) trace.Reason {
 }
 
 func (l *line) fits() bool {
-	return l.made >= l.want.Least && l.made <= l.want.Most && slices.Contains(l.want.Reasons, l.seen)
+	return l.made >= l.want.Least && l.made <= l.want.Most && l.ends()
+}
+
+// ends reports whether the terminal is one that is wanted.
+func (l *line) ends() bool {
+	return l.want.Most == anything || slices.Contains(l.want.Reasons, l.seen)
 }
 
 // complaint is what is wrong with the row; empty: nothing.
@@ -210,8 +291,8 @@ func (l *line) complaint(r *faultsim.Result) string {
 		return ""
 	case l.made < l.want.Least || l.made > l.want.Most:
 		return fmt.Sprintf("%s, the policy calls for %s", plural(l.made, "call"), l.want.numbers())
-	case !slices.Contains(l.want.Reasons, l.seen):
+	case !l.ends():
 		return fmt.Sprintf("ended as %s, the policy calls for %s", name(l.seen), l.want.terminals())
 	}
-	return "a rule is broken"
+	return "breaks " + r.Findings[0].Invariant
 }

@@ -80,7 +80,7 @@ func (r *Recorder) owner(ctx context.Context, tool, key string, args json.RawMes
 	}
 	switch len(r.ops) {
 	case 0: // nobody declared an action: there is one, without a name
-		o := &Op{r: r, number: 1, open: true}
+		o := &Op{r: r, number: 1, open: true, implied: true}
 		r.ops = append(r.ops, o)
 		return o
 	case 1:

@@ -67,8 +67,9 @@
 //  4. the one action that last sent equal arguments to the same tool, an open
 //     one before one that has ended: so a detached retry is found.
 //
-// Where no action was ever declared, all calls are of one without a name, and
-// where there was one action only, they are of that one. A call that could
+// Where no action was ever declared, all calls are of one without a name; it is
+// over when the first is declared. Where there was one action only, all calls
+// are of that one. A call that could
 // still belong to several is marked as ambiguous and belongs to none: see
 // [Trace.Ambiguous]. Pass the context on, and nothing is.
 //

@@ -10,6 +10,7 @@ import (
 type Op struct {
 	r         *Recorder
 	number    int
+	implied   bool // nobody declared it: calls came before any action
 	name      string
 	open      bool
 	cancelled bool            // a cancel has been recorded
@@ -48,6 +49,9 @@ type opKey struct{}
 func (r *Recorder) Begin(ctx context.Context, name string) (context.Context, *Op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if len(r.ops) == 1 && r.ops[0].implied {
+		r.ops[0].open = false // actions are declared from now on
+	}
 	at := r.now()
 	o := &Op{r: r, number: len(r.ops) + 1, name: r.unused(name), open: true}
 	r.ops = append(r.ops, o)

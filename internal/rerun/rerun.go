@@ -1,11 +1,30 @@
-package faultsim
+// Package rerun words the command that runs one test again.
+package rerun
 
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"strings"
 )
+
+// packageDir is where the test binary began, which is the folder of the package
+// that it tests. A test may change the working directory.
+var packageDir, _ = os.Getwd()
+
+// Command is the shell command that runs the test of that name again, and
+// nothing else of its package.
+func Command(test string) string {
+	parts := strings.Split(test, "/")
+	for i := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(parts[i]) + "$"
+	}
+	return "go test -run " + shellQuote(strings.Join(parts, "/")) + " " + packageOf()
+}
+
+// shellQuote quotes for a shell.
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // packageOf is the package of the running test as an argument of go test: its
 // import path, which means the same in every folder of its module; else the

@@ -1,0 +1,69 @@
+package matrix_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/matrix"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// A matrix is one line in a test. Rows of one's own come behind the usual ones.
+func ExampleRun() {
+	TestMatrix := func(t *testing.T) {
+		matrix.Run(t, adapter, matrix.Row{
+			Name:     "busy-then-forbidden",
+			Proves:   "A refusal ends the action though an earlier failure was transient.",
+			Schedule: matrix.Fixed(faultsim.One(faultsim.Fail(trace.Transient), faultsim.Fail(trace.Forbidden))),
+		})
+	}
+	_ = TestMatrix // go test runs it
+}
+
+var adapter = loop(read)
+
+func TestMatrixOfTheExample(t *testing.T) { matrix.Run(t, adapter) }
+
+// The rows that every adapter runs.
+func ExampleRows() {
+	for _, row := range matrix.Rows() {
+		fmt.Println(row.Name)
+	}
+	// Output:
+	// immediate-success
+	// transient-then-success
+	// transient-until-exhausted
+	// invalid-arguments
+	// permission-denied
+	// success-then-stop
+	// cancel-during-delay
+	// ambiguous-write-timeout
+	// transient-invalid-success
+}
+
+// A row builds its faults on what the policy retries and the tool can show.
+func ExampleSetting_Retried() {
+	twice := matrix.Row{Name: "fails-twice", Schedule: func(s matrix.Setting) (faultsim.Schedule, error) {
+		if s.Policy.MaxAttempts < 3 {
+			return faultsim.Schedule{}, matrix.NotFor("the policy has %d attempts", s.Policy.MaxAttempts)
+		}
+		f, err := s.Retried()
+		return faultsim.One(f, f), err
+	}}
+	policy := invariants.Policy{MaxAttempts: 3, Retry: []trace.Class{trace.Throttled}, Backoff: invariants.Backoff{Base: time.Second}}
+	anything := func(faultsim.Fault) bool { return true }
+	fmt.Println(twice.Schedule(matrix.Setting{Policy: policy, Can: anything}))
+	policy.MaxAttempts = 2
+	_, err := twice.Schedule(matrix.Setting{Policy: policy, Can: anything})
+	fmt.Println(err)
+	// Output:
+	// rehearse schedule 1
+	// action
+	//   * 1 throttled
+	//   * 2 throttled
+	//  <nil>
+	// the policy has 2 attempts
+}
