@@ -27,7 +27,7 @@ func Run(t *testing.T, a faultsim.Adapter, own ...Row) {
 	for _, row := range rows {
 		t.Run(row.Name, func(t *testing.T) {
 			t.Helper()
-			line := g.add(row.Name)
+			line := g.add(row)
 			play(t, a, set, row, line)
 		})
 	}

@@ -40,7 +40,7 @@ Which check finds which mistake. Each fault is a subject in internal/zoo: ordina
 |---|---|---|---|---|
 `)
 	b.WriteString(strings.Join(g.rows, "\n"))
-	fmt.Fprintf(&b, "\n\n%d faults, all found by Check. The rows of the matrix find %d of them; the others need a limit in time, a hint, a hang or a second action, which the rows do not have.\n", len(g.rows), len(g.rows)-g.none)
+	fmt.Fprintf(&b, "\n\n%d faults, all found by Check. The rows of the matrix find %d of them; the others need two things at once, such as a hint in the middle of a streak, which a row does not have.\n", len(g.rows), len(g.rows)-g.none)
 	return b.String()
 }
 
