@@ -97,7 +97,8 @@ func (a *Adapter) validate() error {
 
 // Errors says how a function tool's failures look: the tool's own error for
 // each class. A class that is absent cannot happen to the tool; schedules that
-// need it do not apply. A tool that can ask for a wait has a [Hinted] error.
+// need it do not apply. A tool that can ask for a wait has a [Hinted] error, and
+// one that answers with a value instead of an error has a [Value].
 type Errors map[trace.Class]error
 
 // Hinted is an error that carries the wait the tool asks for: make is called

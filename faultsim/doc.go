@@ -75,7 +75,8 @@
 //
 // [Tool] is a double of a Go function. Its [Errors] say how each class of failure
 // looks at this tool; a class that is not there cannot happen to it. [Hinted]
-// makes an error that carries a wait. [Stage.Client] is an HTTP client whose
+// makes an error that carries a wait; [Value] answers a class with a value and no
+// error, as tools do that put their failures into the result. [Stage.Client] is an HTTP client whose
 // routes are tools: failures are statuses, Retry-After in its forms, resets and
 // refused connections. [Retrier] is the adapter of a retry library. A stage can
 // have several tools of both kinds.

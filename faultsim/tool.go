@@ -18,6 +18,7 @@ import (
 func Tool[In, Out any](s *Stage, name string, fake trace.Func[In, Out], errs Errors) trace.Func[In, Out] {
 	t := &tool{name, errs}
 	s.register(t)
+	s.misused(errs.misfit(name, reflect.TypeFor[Out]()))
 	return func(ctx context.Context, in In) (Out, error) {
 		c := call[In, Out]{s: s, t: t, fake: fake, errs: errs, ctx: ctx, in: in}
 		return c.run()
@@ -44,8 +45,12 @@ func (c *call[In, Out]) run() (out Out, err error) {
 	if err == nil {
 		result = double.JSON(out)
 	}
+	e := callError{call: c.p.Number(), err: err}
+	if err == nil && o.Failed() {
+		e.err, e.status = errAsValue, true
+	}
 	// In this order: an action that ends between the two has the error to keep.
-	c.s.answered(a, answer{reflect.TypeFor[Out](), result}, callError{call: c.p.Number(), err: err})
+	c.s.answered(a, answer{reflect.TypeFor[Out](), result}, e)
 	c.p.Answer(o, result, err)
 	return out, err
 }
@@ -63,6 +68,9 @@ func (c *call[In, Out]) answer(f *Fault) (out Out, o trace.Outcome, err error) {
 		return none, trace.Outcome{Class: ended}, c.ctx.Err()
 	}
 	if f.class() != trace.OK {
+		if v, ok := valued[Out](c.errs, f); ok {
+			return v, trace.Outcome{Class: f.Class}, nil
+		}
 		var none Out
 		return none, trace.Outcome{Class: f.Class, Hint: f.Hint}, c.errs.render(f)
 	}

@@ -40,5 +40,7 @@ func furtherRows() []Row {
 func basicRows() []Row {
 	return []Row{
 		{Name: "unknown-failure", Proves: "A failure that nobody can read is not tried again unless the policy says so.", Schedule: refusedBy(trace.Unknown)},
+		{Name: "business-decline", Proves: "A business no is a valid answer, and neither a failure nor a reason to ask again.", Schedule: refusedBy(trace.Declined)},
+		{Name: "malformed-answer", Proves: "An answer without what it must have is no evidence of a success.", Schedule: refusedBy(trace.Malformed)},
 	}
 }

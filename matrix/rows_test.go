@@ -32,6 +32,7 @@ const (
 	cancelled = trace.ReasonCancelled
 	deadline  = trace.ReasonDeadline
 	tooLong   = trace.ReasonHintTooLong
+	declined  = trace.ReasonDeclined
 	refused   = trace.ReasonRefused
 	outcome   = trace.ReasonOutcomeUnknown
 )
@@ -44,6 +45,8 @@ var further = []struct {
 	read, keyed, bare, limited end
 }{
 	{"unknown-failure", matrix.Basics, end{1, refused}, end{1, refused}, end{1, outcome}, end{1, refused}},
+	{"business-decline", matrix.Basics, end{1, declined}, end{1, declined}, end{1, declined}, end{1, declined}},
+	{"malformed-answer", matrix.Basics, end{1, refused}, end{1, refused}, end{1, outcome}, end{1, refused}},
 	{"cancel-before-begin", matrix.Timing, end{0, cancelled}, end{0, cancelled}, end{0, cancelled}, end{0, cancelled}},
 	{"cancel-in-flight", matrix.Timing, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}},
 	{"cancel-just-before-answer", matrix.Timing, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}},
