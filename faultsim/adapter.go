@@ -119,7 +119,8 @@ func (e Errors) can(f *Fault) bool {
 		return false
 	}
 	_, hints := err.(*hinted)
-	return f.Hint == 0 || hints
+	_, isValue := err.(*value)
+	return (f.Hint == 0 || hints) && !(f.packed() && isValue)
 }
 
 // forms says that a function tool asks for waits in one form, if it has any

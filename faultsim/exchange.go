@@ -153,6 +153,9 @@ func (x *exchange) reply(f *Fault) double.Reply {
 		own.Class = usual.Class
 		usual = own
 	}
+	if f.Say != "" {
+		usual.Body = double.Saying(usual.Class, f.Say)
+	}
 	usual.Hint = f.hint()
 	return usual
 }

@@ -38,6 +38,15 @@ type Fault struct {
 	// of this attempt; 0: it does not. Less than Latency is a cancel in
 	// flight, more is one during the wait that follows.
 	Cancel time.Duration
+
+	// Say is the words of a failing answer, whatever its class; empty: the
+	// tool's own. A function tool's error reads so and unwraps to the tool's
+	// own error; over HTTP it is the message in the body. Words are data: the
+	// class decides.
+	Say string
+
+	// Wrap is how a function tool packs its error.
+	Wrap WrapForm
 }
 
 // A HintForm is how a wait is asked for over HTTP.
@@ -81,7 +90,7 @@ func (f *Fault) validate() error {
 	case f.Hang && f.Latency > 0:
 		return errors.New("Hang and Latency contradict each other: a tool that hangs does not answer; clear one")
 	}
-	return nil
+	return f.validWords()
 }
 
 // Fail is a fault of the class, at once.

@@ -70,6 +70,8 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 		func(f *Fault) { f.Done = false },
 		func(f *Fault) { f.Deaf = false },
 		func(f *Fault) { f.Cancel = 0 },
+		func(f *Fault) { f.Say = "" },
+		func(f *Fault) { f.Wrap = WrapNone },
 	} {
 		f := s.Actions[i].Faults[tool][n]
 		if set(&f); f == s.Actions[i].Faults[tool][n] {

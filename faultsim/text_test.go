@@ -34,6 +34,10 @@ func anySchedule() *rapid.Generator[Schedule] {
 		if f.Hang {
 			f.Latency = 0
 		}
+		if !f.Hang && f.class() != trace.OK {
+			f.Say = rapid.OneOf(rapid.Just(""), rapid.String(), rapid.SampledFrom([]string{`"`, "#", " a=b ", "line\nbreak", "\xff"})).Draw(t, "say")
+			f.Wrap = rapid.SampledFrom(wrapForms).Draw(t, "wrap")
+		}
 		return f
 	})
 	name := rapid.OneOf(rapid.Just(Main), rapid.StringMatching(`[a-z][a-z.-]{0,9}`), rapid.String(),

@@ -34,6 +34,7 @@ type call[In, Out any] struct {
 	ctx  context.Context
 	in   In
 	p    trace.Pending
+	own  error // the tool's own error, where the fault packs it
 }
 
 func (c *call[In, Out]) run() (out Out, err error) {
@@ -44,6 +45,10 @@ func (c *call[In, Out]) run() (out Out, err error) {
 	var result []byte
 	if err == nil {
 		result = double.JSON(out)
+	}
+	if c.own != nil {
+		// Whoever takes the packing off has kept the error as well.
+		c.s.answered(a, answer{}, callError{call: c.p.Number(), err: c.own})
 	}
 	e := callError{call: c.p.Number(), err: err}
 	if err == nil && o.Failed() {
@@ -72,7 +77,11 @@ func (c *call[In, Out]) answer(f *Fault) (out Out, o trace.Outcome, err error) {
 			return v, trace.Outcome{Class: f.Class}, nil
 		}
 		var none Out
-		return none, trace.Outcome{Class: f.Class, Hint: f.Hint}, c.errs.render(f)
+		err = c.errs.render(f)
+		if f.packed() {
+			c.own, err = err, f.pack(c.t.name, err)
+		}
+		return none, trace.Outcome{Class: f.Class, Hint: f.Hint}, err
 	}
 	if !worked {
 		out, err = c.work()

@@ -28,7 +28,7 @@ func furtherRows() []Row {
 	for _, part := range []struct {
 		group Group
 		rows  []Row
-	}{{Basics, basicRows()}, {Timing, timingRows()}, {Writes, writeRows()}} {
+	}{{Basics, basicRows()}, {Timing, timingRows()}, {Writes, writeRows()}, {Adversarial, adversarialRows()}} {
 		for _, r := range part.rows {
 			r.Group = part.group
 			all = append(all, r)
