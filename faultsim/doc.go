@@ -67,8 +67,10 @@
 // The options of an attempt are hint=, form=date or form=ms, after= (the
 // latency), hang, done (the work is done whatever the caller sees), deaf (the
 // end of the context changes nothing), cancel= (counted from the attempt's
-// arrival), say="…" (the words of a failure, which are data and may lie) and
-// wrap=wrapped or wrap=joined (how a function tool packs its error). Those of an action are deadline= and cancel=. The tool * is the
+// arrival), say="…" (the words of a failure, which are data and may lie),
+// wrap=wrapped or wrap=joined (how a function tool packs its error), work= (when
+// the work is done, counted from the arrival, whatever the caller sees) and twice
+// (the network delivers the call twice). Those of an action are deadline= and cancel=. The tool * is the
 // first that Subject puts on the stage. A line or its end that begins with # is
 // a comment.
 //

@@ -47,6 +47,15 @@ type Fault struct {
 
 	// Wrap is how a function tool packs its error.
 	Wrap WrapForm
+
+	// Work is when the tool does its work, from the arrival of the call, in
+	// place of Done's at once: before the answer, after it, or when the caller
+	// has long given up. 0: as Done says.
+	Work time.Duration
+
+	// Twice: the network delivers the call twice, and the tool does its work
+	// for each, unless it knows the key.
+	Twice bool
 }
 
 // A HintForm is how a wait is asked for over HTTP.
@@ -77,7 +86,7 @@ func (f *Fault) validate() error {
 	for _, d := range [...]struct {
 		field string
 		value time.Duration
-	}{{"Hint", f.Hint}, {"Latency", f.Latency}, {"Cancel", f.Cancel}} {
+	}{{"Hint", f.Hint}, {"Latency", f.Latency}, {"Cancel", f.Cancel}, {"Work", f.Work}} {
 		if d.value < 0 {
 			return fmt.Errorf("%s is %v: times are counted forward; 0 is none", d.field, d.value)
 		}
@@ -89,6 +98,9 @@ func (f *Fault) validate() error {
 		return fmt.Errorf("Form is %q: say HintSeconds, HintDate, HintSkewed or HintMillis", f.Form)
 	case f.Hang && f.Latency > 0:
 		return errors.New("Hang and Latency contradict each other: a tool that hangs does not answer; clear one")
+	}
+	if err := f.validWork(); err != nil {
+		return err
 	}
 	return f.validWords()
 }

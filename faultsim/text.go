@@ -85,6 +85,10 @@ func (f *Fault) write(b *strings.Builder) {
 	}
 	option(b, "cancel", f.Cancel)
 	f.writeWords(b)
+	option(b, "work", f.Work)
+	if f.Twice {
+		b.WriteString(" twice")
+	}
 }
 
 func option(b *strings.Builder, name string, d time.Duration) {
@@ -307,8 +311,12 @@ func (f *Fault) option(name, value string) (err error) {
 		f.Say = value
 	case "wrap":
 		f.Wrap, err = wrapForm(value)
+	case "work":
+		f.Work, err = positive(name, value)
+	case "twice":
+		f.Twice, err = true, bare(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an attempt; known are hint=, form=, after=, hang, done, deaf, cancel=, say=, wrap=", name)
+		err = fmt.Errorf("unknown option %q of an attempt; known are hint=, form=, after=, hang, done, deaf, cancel=, say=, wrap=, work=, twice", name)
 	}
 	return err
 }

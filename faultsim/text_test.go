@@ -38,6 +38,8 @@ func anySchedule() *rapid.Generator[Schedule] {
 			f.Say = rapid.OneOf(rapid.Just(""), rapid.String(), rapid.SampledFrom([]string{`"`, "#", " a=b ", "line\nbreak", "\xff"})).Draw(t, "say")
 			f.Wrap = rapid.SampledFrom(wrapForms).Draw(t, "wrap")
 		}
+		f.Work = duration.Draw(t, "work")
+		f.Twice = rapid.Bool().Draw(t, "twice")
 		return f
 	})
 	name := rapid.OneOf(rapid.Just(Main), rapid.StringMatching(`[a-z][a-z.-]{0,9}`), rapid.String(),

@@ -63,8 +63,12 @@ func (c *call[In, Out]) run() (out Out, err error) {
 // answer plays the fault.
 func (c *call[In, Out]) answer(f *Fault) (out Out, o trace.Outcome, err error) {
 	worked := false
-	if f.Done {
-		out, err = c.work()
+	var late *labour[Out]
+	switch {
+	case f.Work > 0:
+		late = c.workLater(f)
+	case f.Done:
+		out, err = c.deliver(f.Twice)
 		worked = true
 	}
 	timing := double.Timing{Latency: f.Latency, Hang: f.Hang, Deaf: f.Deaf}
@@ -83,8 +87,12 @@ func (c *call[In, Out]) answer(f *Fault) (out Out, o trace.Outcome, err error) {
 		}
 		return none, trace.Outcome{Class: f.Class, Hint: f.Hint}, err
 	}
-	if !worked {
-		out, err = c.work()
+	switch {
+	case late != nil:
+		<-late.done
+		out, err = late.out, late.err
+	case !worked:
+		out, err = c.deliver(f.Twice)
 	}
 	if err != nil {
 		return out, trace.Classify(err), err

@@ -60,6 +60,7 @@ var further = []struct {
 	{"late-success", matrix.Timing, end{2, ok}, end{2, ok}, end{1, outcome}, end{2, ok}},
 	{"actions-in-turn", matrix.Writes, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
 	{"actions-at-once", matrix.Writes, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
+	{"duplicate-delivery", matrix.Writes, end{}, end{1, ok}, end{}, end{}},
 	{"error-claims-success", matrix.Adversarial, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
 	{"error-gives-orders", matrix.Adversarial, end{2, refused}, end{2, refused}, end{2, refused}, end{2, refused}},
 	{"refusal-says-retry", matrix.Adversarial, end{1, refused}, end{1, refused}, end{1, refused}, end{1, refused}},

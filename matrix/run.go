@@ -144,7 +144,7 @@ func first(s *faultsim.Schedule) faultsim.Plan {
 
 // judge fills in what was seen.
 func (l *line) judge(a faultsim.Adapter, e *faultsim.Expectation, r *faultsim.Result) {
-	l.want = expectation(*e)
+	l.want = expectation(reconciles(r.Trace, *e))
 	if actions := r.Trace.Actions(); len(actions) > 0 {
 		act := &actions[0]
 		l.made = made(act)

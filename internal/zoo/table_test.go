@@ -75,7 +75,7 @@ func size(s faultsim.Schedule) int {
 		add(p.Deadline != 0, p.Cancel != 0)
 		for _, faults := range p.Faults {
 			for _, f := range faults {
-				add(f != (faultsim.Fault{}), f.Hint != 0, f.Form != "", f.Latency != 0, f.Done, f.Deaf, f.Cancel != 0, f.Say != "", f.Wrap != "")
+				add(f != (faultsim.Fault{}), f.Hint != 0, f.Form != "", f.Latency != 0, f.Done, f.Deaf, f.Cancel != 0, f.Say != "", f.Wrap != "", f.Work != 0, f.Twice)
 			}
 		}
 	}
