@@ -131,7 +131,8 @@ func (a *Adapter) validate() error {
 
 // Errors says how a function tool's failures look: the tool's own error for
 // each class. A class that is absent cannot happen to the tool; schedules that
-// need it do not apply. A tool that can ask for a wait has a [Hinted] error.
+// need it do not apply. A tool that can ask for a wait has a [Hinted] error, and
+// one that answers with a value instead of an error has a [Value].
 type Errors map[trace.Class]error
 
 // Hinted is an error that carries the wait the tool asks for: make is called
@@ -152,7 +153,8 @@ func (e Errors) can(f *Fault) bool {
 		return false
 	}
 	_, hints := err.(*hinted)
-	return f.Hint == 0 || hints
+	_, isValue := err.(*value)
+	return (f.Hint == 0 || hints) && !(f.packed() && isValue)
 }
 
 // forms says that a function tool asks for waits in one form, if it has any

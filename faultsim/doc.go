@@ -67,8 +67,11 @@
 //
 // The options of an attempt are hint=, form=date or form=ms, after= (the
 // latency), hang, done (the work is done whatever the caller sees), deaf (the
-// end of the context changes nothing) and cancel= (counted from the attempt's
-// arrival). Those of an action are deadline= and cancel=. The tool * is the
+// end of the context changes nothing), cancel= (counted from the attempt's
+// arrival), say="…" (the words of a failure, which are data and may lie),
+// wrap=wrapped or wrap=joined (how a function tool packs its error), work= (when
+// the work is done, counted from the arrival, whatever the caller sees) and twice
+// (the network delivers the call twice). Those of an action are deadline= and cancel=. The tool * is the
 // first that Subject puts on the stage. A line or its end that begins with # is
 // a comment.
 //
@@ -76,7 +79,8 @@
 //
 // [Tool] is a double of a Go function. Its [Errors] say how each class of failure
 // looks at this tool; a class that is not there cannot happen to it. [Hinted]
-// makes an error that carries a wait. [Stage.Client] is an HTTP client whose
+// makes an error that carries a wait; [Value] answers a class with a value and no
+// error, as tools do that put their failures into the result. [Stage.Client] is an HTTP client whose
 // routes are tools: failures are statuses, Retry-After in its forms, resets and
 // refused connections. [Retrier] is the adapter of a retry library. A stage can
 // have several tools of both kinds.
@@ -88,7 +92,8 @@
 // has; hints below, at and above the policy's limit; latencies and deadlines a
 // nanosecond on either side of a limit; cancels in flight, in the wait, and a
 // nanosecond around an answer; several actions, one after another or at once.
-// Trials run on all cores; the first that fails, by number, is the one that
+// Now and then a failure has the words of a lie, or is packed with %w or
+// errors.Join. Trials run on all cores; the first that fails, by number, is the one that
 // counts, whatever the number of workers.
 //
 // The failing schedule is run again alone, twenty times. If it always fails it

@@ -92,6 +92,7 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 			s.Actions[i] = d.plan(t)
 		}
 		s.AtOnce = n > 1 && coin(t)
+		d.garnish(t, &s)
 		return s
 	})
 }

@@ -70,8 +70,11 @@ func (x *exchange) unsendable(err error) error {
 // answer plays the fault.
 func (x *exchange) answer(f *Fault) (*http.Response, error) {
 	ctx := x.req.Context()
-	if f.Done {
-		x.work()
+	switch {
+	case f.Work > 0:
+		x.workLater(f)
+	case f.Done:
+		x.deliverWork(f)
 	}
 	timing := double.Timing{Latency: f.Latency, Hang: f.Hang, Deaf: f.Deaf}
 	if ended := timing.Play(ctx, nil, x.p); ended != 0 {
@@ -144,14 +147,17 @@ func (x *exchange) reply(f *Fault) double.Reply {
 	h := x.r.Failures[f.Class]
 	if usual.Class == trace.OK {
 		h = x.r.Answer
-		if !f.Done {
-			x.work()
+		if !f.works() {
+			x.deliverWork(f)
 		}
 	}
 	if h != nil {
 		own := double.Serve(h, x.req, x.in)
 		own.Class = usual.Class
 		usual = own
+	}
+	if f.Say != "" {
+		usual.Body = double.Saying(usual.Class, f.Say)
 	}
 	usual.Hint = f.hint()
 	return usual

@@ -38,6 +38,24 @@ type Fault struct {
 	// of this attempt; 0: it does not. Less than Latency is a cancel in
 	// flight, more is one during the wait that follows.
 	Cancel time.Duration
+
+	// Say is the words of a failing answer, whatever its class; empty: the
+	// tool's own. A function tool's error reads so and unwraps to the tool's
+	// own error; over HTTP it is the message in the body. Words are data: the
+	// class decides.
+	Say string
+
+	// Wrap is how a function tool packs its error.
+	Wrap WrapForm
+
+	// Work is when the tool does its work, from the arrival of the call, in
+	// place of Done's at once: before the answer, after it, or when the caller
+	// has long given up. 0: as Done says.
+	Work time.Duration
+
+	// Twice: the network delivers the call twice, and the tool does its work
+	// for each, unless it knows the key.
+	Twice bool
 }
 
 // A HintForm is how a wait is asked for over HTTP.
@@ -72,7 +90,7 @@ func (f *Fault) validate() error {
 	for _, d := range [...]struct {
 		field string
 		value time.Duration
-	}{{"Hint", f.Hint}, {"Latency", f.Latency}, {"Cancel", f.Cancel}} {
+	}{{"Hint", f.Hint}, {"Latency", f.Latency}, {"Cancel", f.Cancel}, {"Work", f.Work}} {
 		if d.value < 0 {
 			return fmt.Errorf("%s is %v: times are counted forward; 0 is none", d.field, d.value)
 		}
@@ -90,7 +108,10 @@ func (f *Fault) validate() error {
 	case f.Hang && f.Latency > 0:
 		return errors.New("Hang and Latency contradict each other: a tool that hangs does not answer; clear one")
 	}
-	return nil
+	if err := f.validWork(); err != nil {
+		return err
+	}
+	return f.validWords()
 }
 
 // Fail is a fault of the class, at once.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rehearse-go/rehearse/internal/double"
 	"github.com/rehearse-go/rehearse/trace"
 )
 
@@ -99,7 +100,11 @@ func (r *route) can(f *Fault) bool {
 	if f.class() == trace.OK || f.Hang {
 		return true
 	}
-	if h, ok := r.Failures[f.Class]; ok {
+	h, own := r.Failures[f.Class]
+	if f.packed() && (own || f.Wrap != WrapNone || !double.Speaks(f.Class)) {
+		return false // an answer of the tool's own has its own words
+	}
+	if own {
 		return h != nil
 	}
 	return usually[f.Class]

@@ -23,7 +23,7 @@ func TestSchedulesDriveAPropertyOfOnesOwn(t *testing.T) {
 		invariants.Verify(rt, r.Trace, invariants.WhereItApplies(invariants.NoRetryAfter(trace.Forbidden)))
 		for _, act := range r.Trace.Actions() {
 			if n := len(act.Attempts); n > 0 && act.Attempts[n-1].Outcome.Class == trace.Forbidden {
-				require.Equal(rt, errForbidden.Error(), act.Error)
+				require.Equal(rt, r.Trace.Events[act.Attempts[n-1].AnswerEvent].Error, act.Error)
 				refused++
 			}
 		}

@@ -67,9 +67,13 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 		func(f *Fault) { f.Hint, f.Form = 0, HintSeconds },
 		func(f *Fault) { f.Form = HintSeconds },
 		func(f *Fault) { f.Latency = 0 },
-		func(f *Fault) { f.Done = false },
+		func(f *Fault) { f.Twice = false },
+		func(f *Fault) { f.Done, f.Work = f.works(), 0 },
+		func(f *Fault) { f.Done, f.Work, f.Twice = false, 0, false },
 		func(f *Fault) { f.Deaf = false },
 		func(f *Fault) { f.Cancel = 0 },
+		func(f *Fault) { f.Say = "" },
+		func(f *Fault) { f.Wrap = WrapNone },
 	} {
 		f := s.Actions[i].Faults[tool][n]
 		if set(&f); f == s.Actions[i].Faults[tool][n] {

@@ -130,8 +130,11 @@ func (s *Stage) register(t *tool) {
 	s.tools = append(s.tools, t)
 }
 
-// misused notes what ends the trial with an error, and returns it.
+// misused notes what ends the trial with an error, and returns it; nil: nothing.
 func (s *Stage) misused(err error) error {
+	if err == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.misuse = append(s.misuse, err)

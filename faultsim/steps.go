@@ -96,6 +96,7 @@ func rounder(s Schedule, i int, yield func(Schedule) bool) bool {
 				func(f *Fault) *time.Duration { return &f.Hint },
 				func(f *Fault) *time.Duration { return &f.Latency },
 				func(f *Fault) *time.Duration { return &f.Cancel },
+				func(f *Fault) *time.Duration { return &f.Work },
 			} {
 				now := *at(&p.Faults[name][n])
 				for t := range rounderTimes(now) {

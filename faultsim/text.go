@@ -84,6 +84,11 @@ func (f *Fault) write(b *strings.Builder) {
 		}
 	}
 	option(b, "cancel", f.Cancel)
+	f.writeWords(b)
+	option(b, "work", f.Work)
+	if f.Twice {
+		b.WriteString(" twice")
+	}
 }
 
 func option(b *strings.Builder, name string, d time.Duration) {
@@ -227,6 +232,9 @@ func (p *parser) fault(words []string) error {
 	if f.Form != HintSeconds && f.Hint == 0 {
 		return p.errorf("form= stands without hint=: say how long the wait is that the tool asks for, or take form= out")
 	}
+	if f.packed() && f.validWords() != nil {
+		return p.errorf("say= and wrap= are the look of an error, and this attempt plans none: take them out")
+	}
 	return p.place(words[0], n, f)
 }
 
@@ -302,8 +310,16 @@ func (f *Fault) option(name, value string) (err error) {
 		f.Done, err = true, bare(name, value)
 	case "deaf":
 		f.Deaf, err = true, bare(name, value)
+	case "say":
+		f.Say = value
+	case "wrap":
+		f.Wrap, err = wrapForm(value)
+	case "work":
+		f.Work, err = positive(name, value)
+	case "twice":
+		f.Twice, err = true, bare(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an attempt; known are hint=, form=, after=, hang, done, deaf, cancel=", name)
+		err = fmt.Errorf("unknown option %q of an attempt; known are hint=, form=, after=, hang, done, deaf, cancel=, say=, wrap=, work=, twice", name)
 	}
 	return err
 }
@@ -336,11 +352,20 @@ func positive(name, value string) (time.Duration, error) {
 	return d, err
 }
 
-// split cuts a line into words; a word in double quotes is a Go string. A word
+// split cuts a line into words; a word in double quotes is a Go string, and so
+// is the value of say=. A word
 // that begins with # begins a comment.
 func split(line string) ([]string, error) {
 	var words []string
 	for rest := strings.TrimLeft(line, " \t"); rest != "" && rest[0] != '#'; rest = strings.TrimLeft(rest, " \t") {
+		if text, ok := strings.CutPrefix(rest, sayOption); ok && strings.HasPrefix(text, `"`) {
+			value, after, err := quotedWord(text, line)
+			if err != nil {
+				return nil, err
+			}
+			words, rest = append(words, sayOption+value), after
+			continue
+		}
 		if rest[0] != '"' {
 			end := strings.IndexAny(rest, " \t")
 			if end < 0 {
@@ -349,15 +374,11 @@ func split(line string) ([]string, error) {
 			words, rest = append(words, rest[:end]), rest[end:]
 			continue
 		}
-		quoted, err := strconv.QuotedPrefix(rest)
+		word, after, err := quotedWord(rest, line)
 		if err != nil {
-			return nil, fmt.Errorf("a quotation mark is not closed in %q", line)
+			return nil, err
 		}
-		word, _ := strconv.Unquote(quoted)
-		words, rest = append(words, word), rest[len(quoted):]
-		if rest != "" && rest[0] != ' ' && rest[0] != '\t' {
-			return nil, fmt.Errorf("there is no space after %s in %q", quoted, line)
-		}
+		words, rest = append(words, word), after
 	}
 	return words, nil
 }

@@ -37,6 +37,12 @@ func anySchedule() *rapid.Generator[Schedule] {
 		if f.Hint == 0 {
 			f.Form = HintSeconds
 		}
+		if !f.Hang && f.class() != trace.OK {
+			f.Say = rapid.OneOf(rapid.Just(""), rapid.String(), rapid.SampledFrom([]string{`"`, "#", " a=b ", "line\nbreak", "\xff"})).Draw(t, "say")
+			f.Wrap = rapid.SampledFrom(wrapForms).Draw(t, "wrap")
+		}
+		f.Work = duration.Draw(t, "work")
+		f.Twice = rapid.Bool().Draw(t, "twice")
 		return f
 	})
 	name := rapid.OneOf(rapid.Just(Main), rapid.StringMatching(`[a-z][a-z.-]{0,9}`), rapid.String(),

@@ -20,6 +20,7 @@ import (
 func Tool[In, Out any](s *Stage, name string, fake trace.Func[In, Out], errs Errors) trace.Func[In, Out] {
 	t := &tool{name, errs}
 	s.register(t)
+	s.misused(errs.misfit(name, reflect.TypeFor[Out]()))
 	return func(ctx context.Context, in In) (Out, error) {
 		c := call[In, Out]{s: s, t: t, fake: fake, errs: errs, ctx: ctx, in: in}
 		return c.run()
@@ -35,6 +36,7 @@ type call[In, Out any] struct {
 	ctx  context.Context
 	in   In
 	p    trace.Pending
+	own  error // the tool's own error, where the fault packs it
 }
 
 func (c *call[In, Out]) run() (out Out, err error) {
@@ -49,8 +51,16 @@ func (c *call[In, Out]) run() (out Out, err error) {
 	if err == nil {
 		result = double.JSON(out)
 	}
+	if c.own != nil {
+		// Whoever takes the packing off has kept the error as well.
+		c.s.answered(a, answer{}, callError{call: c.p.Number(), err: c.own})
+	}
+	e := callError{call: c.p.Number(), err: err}
+	if err == nil && o.Failed() {
+		e.err, e.status = errAsValue, true
+	}
 	// In this order: an action that ends between the two has the error to keep.
-	c.s.answered(a, answer{reflect.TypeFor[Out](), result}, callError{call: c.p.Number(), err: err})
+	c.s.answered(a, answer{reflect.TypeFor[Out](), result}, e)
 	c.p.Answer(o, result, err)
 	return out, err
 }
@@ -58,8 +68,12 @@ func (c *call[In, Out]) run() (out Out, err error) {
 // answer plays the fault.
 func (c *call[In, Out]) answer(f *Fault) (out Out, o trace.Outcome, err error) {
 	worked := false
-	if f.Done {
-		out, err = c.work()
+	var late *labour[Out]
+	switch {
+	case f.Work > 0:
+		late = c.workLater(f)
+	case f.Done:
+		out, err = c.deliver(f.Twice)
 		worked = true
 	}
 	timing := double.Timing{Latency: f.Latency, Hang: f.Hang, Deaf: f.Deaf}
@@ -68,11 +82,22 @@ func (c *call[In, Out]) answer(f *Fault) (out Out, o trace.Outcome, err error) {
 		return none, trace.Outcome{Class: ended}, c.ctx.Err()
 	}
 	if f.class() != trace.OK {
+		if v, ok := valued[Out](c.errs, f); ok {
+			return v, trace.Outcome{Class: f.Class}, nil
+		}
 		var none Out
-		return none, trace.Outcome{Class: f.Class, Hint: f.Hint}, c.errs.render(f)
+		err = c.errs.render(f)
+		if f.packed() {
+			c.own, err = err, f.pack(c.t.name, err)
+		}
+		return none, trace.Outcome{Class: f.Class, Hint: f.Hint}, err
 	}
-	if !worked {
-		out, err = c.work()
+	switch {
+	case late != nil:
+		<-late.done
+		out, err = late.out, late.err
+	case !worked:
+		out, err = c.deliver(f.Twice)
 	}
 	if err != nil {
 		return out, trace.Classify(err), err

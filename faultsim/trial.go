@@ -460,6 +460,7 @@ func (x *trial) horizon() time.Duration {
 			for i := range faults {
 				add(faults[i].Latency)
 				add(faults[i].Hint)
+				add(faults[i].Work)
 			}
 		}
 	}

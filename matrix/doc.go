@@ -27,6 +27,13 @@
 // broke, and shows the timeline and the schedule, which can be handed to
 // [faultsim.Run].
 //
+// # Groups
+//
+// The grid files the rows by [Group]: the basics of calls and ends; timing,
+// with cancels, deadlines and hints a nanosecond before and after what they
+// meet; writes, with effects and with what two actions share; and what a
+// hostile tool sends. The rows of the article come first, in its order.
+//
 // # Which rows apply
 //
 // An adapter can do what its doubles can show. A row that needs a class which

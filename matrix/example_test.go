@@ -27,21 +27,19 @@ var adapter = loop(read)
 
 func TestMatrixOfTheExample(t *testing.T) { matrix.Run(t, adapter) }
 
-// The rows that every adapter runs.
+// The rows that every adapter runs, by group.
 func ExampleRows() {
+	count := map[matrix.Group]int{}
 	for _, row := range matrix.Rows() {
-		fmt.Println(row.Name)
+		if count[row.Group]++; count[row.Group] == 1 {
+			fmt.Printf("%s, first %s: %s\n", row.Group, row.Name, row.Proves)
+		}
 	}
 	// Output:
-	// immediate-success
-	// transient-then-success
-	// transient-until-exhausted
-	// invalid-arguments
-	// permission-denied
-	// success-then-stop
-	// cancel-during-delay
-	// ambiguous-write-timeout
-	// transient-invalid-success
+	// basics, first immediate-success: A tool that answers is called once.
+	// timing, first cancel-during-delay: A cancel interrupts the wait, and no attempt follows.
+	// writes, first ambiguous-write-timeout: A reply lost after the effect is reconciled, repeated with the same key, or reported as unknown.
+	// adversarial, first transient-invalid-success: A refusal ends the action though an earlier failure was transient; the success behind it stays unused.
 }
 
 // A row builds its faults on what the policy retries and the tool can show.

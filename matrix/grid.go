@@ -28,6 +28,7 @@ const (
 
 // A line is one row's outcome.
 type line struct {
+	group   Group
 	name    string
 	want    expectation
 	made    int
@@ -37,8 +38,8 @@ type line struct {
 	skipped string // the reason
 }
 
-func (g *grid) add(name string) *line {
-	l := &line{name: name}
+func (g *grid) add(row Row) *line {
+	l := &line{group: row.Group.orOwn(), name: row.Name}
 	g.lines = append(g.lines, l)
 	return l
 }
@@ -57,7 +58,7 @@ func (l *line) skip(t *testing.T, err error) {
 
 // String is the table, its columns aligned.
 func (g *grid) String() string {
-	cells := [][]string{{"row", "calls wanted", "made", "terminal wanted", "seen", "verdict"}}
+	cells := [][]string{{"group", "row", "calls wanted", "made", "terminal wanted", "seen", "verdict"}}
 	for _, l := range g.lines {
 		cells = append(cells, l.cells())
 	}
@@ -84,12 +85,12 @@ func (g *grid) String() string {
 
 func (l *line) cells() []string {
 	if l.skipped != "" {
-		return []string{l.name, "-", "-", "-", "-", "skipped: " + l.skipped}
+		return []string{string(l.group), l.name, "-", "-", "-", "-", "skipped: " + l.skipped}
 	}
 	if l.verdict == broken || l.verdict == notRun {
-		return []string{l.name, "-", "-", "-", "-", l.verdict}
+		return []string{string(l.group), l.name, "-", "-", "-", "-", l.verdict}
 	}
-	return []string{l.name, l.want.numbers(), strconv.Itoa(l.made), l.want.terminals(), name(l.seen), l.verdict}
+	return []string{string(l.group), l.name, l.want.numbers(), strconv.Itoa(l.made), l.want.terminals(), name(l.seen), l.verdict}
 }
 
 // expectation words a faultsim.Expectation.

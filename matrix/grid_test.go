@@ -182,11 +182,12 @@ func TestPlayReturnsWhatBecameOfEachRow(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]string{"transient-until-exhausted": "4 calls, the policy calls for 3"}, complaints)
-	require.Equal(t, map[string]string{
+	require.Subset(t, skipped, map[string]string{
 		"invalid-arguments":         "the tool cannot answer invalid",
 		"permission-denied":         "the tool cannot answer forbidden",
 		"transient-invalid-success": "the tool cannot answer invalid",
-	}, skipped)
+	})
+	require.NotContains(t, skipped, "transient-then-success")
 	_, err = matrix.Play(t, a, row("no-such-tool", faultsim.Schedule{Actions: []faultsim.Plan{{Faults: map[string][]faultsim.Fault{"x": nil}}}}))
 	require.EqualError(t, err, `no-such-tool: matrix: row "no-such-tool" speaks of tool "x", the stage has ["tool"]: correct the name, or return NotFor`)
 }

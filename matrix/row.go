@@ -1,7 +1,9 @@
 package matrix
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/invariants"
@@ -19,6 +21,8 @@ type Row struct {
 	// faults the tools cannot show is skipped as well; one that speaks of a
 	// tool which is not on the stage fails.
 	Schedule func(Setting) (faultsim.Schedule, error)
+	// Group is where the grid files the row. Empty: a row of one's own.
+	Group Group
 }
 
 // A Setting is what a row can build on.
@@ -52,21 +56,28 @@ func (s Setting) Retried() (faultsim.Fault, error) {
 	return faultsim.Fault{}, NotFor("the policy retries nothing that the tool can answer")
 }
 
-// Rows returns the rows that every adapter runs: those of the regression
-// matrix in "Testing Agent Tool-Call Retry Behavior", in its order, and the
-// alternating errors of its adversarial section.
+// Rows returns the rows that every adapter runs, group by group. The first of
+// each group are those of the regression matrix in "Testing Agent Tool-Call
+// Retry Behavior", in its order, and the alternating errors of its adversarial
+// section; behind them is what else a tool and a caller can do.
 func Rows() []Row {
+	rows := append(articleRows(), furtherRows()...)
+	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.Group.place(), b.Group.place()) })
+	return rows
+}
+
+func articleRows() []Row {
 	return []Row{
 		{"immediate-success", "A tool that answers is called once.",
-			func(Setting) (faultsim.Schedule, error) { return faultsim.One(), nil }},
-		{"transient-then-success", "One passing failure costs one more attempt, and its answer is returned.", transientThenSuccess},
-		{"transient-until-exhausted", "The attempts end exactly at the budget, with one honest failure.", transientUntilExhausted},
-		{"invalid-arguments", "Arguments that the tool rejects are not sent again unchanged.", refusedBy(trace.Invalid)},
-		{"permission-denied", "A refusal ends the action and is not circumvented.", refusedBy(trace.Forbidden)},
-		{"success-then-stop", "After a success nothing is called again.", successThenStop},
-		{"cancel-during-delay", "A cancel interrupts the wait, and no attempt follows.", cancelDuringDelay},
-		{"ambiguous-write-timeout", "A reply lost after the effect is reconciled, repeated with the same key, or reported as unknown.", ambiguousWrite},
-		{"transient-invalid-success", "A refusal ends the action though an earlier failure was transient; the success behind it stays unused.", alternating},
+			func(Setting) (faultsim.Schedule, error) { return faultsim.One(), nil }, Basics},
+		{"transient-then-success", "One passing failure costs one more attempt, and its answer is returned.", transientThenSuccess, Basics},
+		{"transient-until-exhausted", "The attempts end exactly at the budget, with one honest failure.", transientUntilExhausted, Basics},
+		{"invalid-arguments", "Arguments that the tool rejects are not sent again unchanged.", refusedBy(trace.Invalid), Basics},
+		{"permission-denied", "A refusal ends the action and is not circumvented.", refusedBy(trace.Forbidden), Basics},
+		{"success-then-stop", "After a success nothing is called again.", successThenStop, Basics},
+		{"cancel-during-delay", "A cancel interrupts the wait, and no attempt follows.", cancelDuringDelay, Timing},
+		{"ambiguous-write-timeout", "A reply lost after the effect is reconciled, repeated with the same key, or reported as unknown.", ambiguousWrite, Writes},
+		{"transient-invalid-success", "A refusal ends the action though an earlier failure was transient; the success behind it stays unused.", alternating, Adversarial},
 	}
 }
 

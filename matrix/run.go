@@ -37,7 +37,7 @@ func Run(t *testing.T, a faultsim.Adapter, own ...Row) {
 	g := grid{title: fmt.Sprintf("matrix of %q under policy %q", a.Name, a.Policy.ID)}
 	for _, row := range rows {
 		if g.frozen {
-			g.add(row.Name).verdict = notRun
+			g.add(row).verdict = notRun
 			continue
 		}
 		t.Run(row.Name, func(t *testing.T) {
@@ -107,7 +107,7 @@ func validate(rows []Row) error {
 // play runs one row and reports it.
 func play(t *testing.T, a faultsim.Adapter, set Setting, row Row, g *grid) {
 	t.Helper()
-	l := g.add(row.Name)
+	l := g.add(row)
 	p, err := playRow(t, a, set, row, l)
 	if err == nil {
 		err = p.Skipped
@@ -218,7 +218,7 @@ func merged(named, main []faultsim.Fault) []faultsim.Fault {
 
 // judge fills in what was seen.
 func (l *line) judge(set Setting, e *faultsim.Expectation, r *faultsim.Result) {
-	l.want = expectation(*e)
+	l.want = expectation(reconciles(r.Trace, *e))
 	if act := declared(r.Trace); act != nil {
 		l.made, l.effects = made(act, set.Tools[0]), len(act.Effects)
 		l.seen = terminal(&set.Policy, act)

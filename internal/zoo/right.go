@@ -35,6 +35,9 @@ func Right() []Specimen {
 		specimen("goroutine-for-each-attempt", weather(patientWith(collects))),
 		specimen("http-get", online(webPolicy(), func(*webAgent) {})),
 		specimen("http-post", posting(buildsEach)),
+		specimen("asks-once", asking(false)),
+		specimen("quotes-the-error", weather(quotesError)),
+		specimen("reads-the-answer", seating(func(ctx context.Context, ask seats) (seat, error) { return patientSeat(ctx, ask, readSeat) })),
 	}
 }
 

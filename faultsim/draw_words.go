@@ -1,0 +1,59 @@
+package faultsim
+
+import (
+	"time"
+
+	"github.com/rehearse-go/rehearse/trace"
+	"pgregory.net/rapid"
+)
+
+// garnish adds what is rare to a schedule that has been drawn: the words and
+// the packing of errors, and when work is done. Most failures look like themselves. It comes last, so
+// that a trial's draws up to here do not depend on it.
+func (d *drawer) garnish(t *rapid.T, s *Schedule) {
+	for i := range s.Actions {
+		for n := range d.tools {
+			tool := &d.tools[n]
+			faults := s.Actions[i].Faults[tool.name]
+			if len(faults) > longestGarnished {
+				continue // an overflow needs plain failures, and many
+			}
+			for n := range faults {
+				f := &faults[n]
+				if !f.Hang && f.class() != trace.OK && oneIn(t, 3) {
+					tool.words(t, f)
+				}
+				if f.Done && coin(t) {
+					d.work(t, f, n+1)
+				}
+			}
+		}
+	}
+}
+
+const longestGarnished = 17 // as many as a streak has
+
+// words gives a failing answer, where the tool can, the words of a lie or a
+// packing.
+func (t *drawnTool) words(r *rapid.T, f *Fault) {
+	g := *f
+	if coin(r) {
+		g.Say = lies[below(r, len(lies))]
+	} else {
+		g.Wrap = wrapForms[1+below(r, len(wrapForms)-1)]
+	}
+	if t.can(&g) {
+		*f = g
+	}
+}
+
+// work draws when the work of a lost reply is done: before the caller sees the
+// outcome, just after it, in the wait that follows or long after it. Of a call
+// with a key it may be delivered twice. The instants keep off all others.
+func (d *drawer) work(t *rapid.T, f *Fault, n int) {
+	_, hi := d.p.Backoff.Window(n, 0)
+	seen := d.seen(f)
+	at := [...]time.Duration{seen / 2, seen + 10, seen + min(hi, time.Hour)/2, 2*seen + 2*min(hi, time.Hour) + time.Second}[below(t, 4)]
+	f.Work = at.Truncate(10) + 17
+	f.Twice = d.p.Key != "" && coin(t)
+}
