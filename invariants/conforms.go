@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -12,8 +13,15 @@ import (
 // are checked against their exact windows.
 //
 // An action during which an ambiguous call came is not judged: the call may
-// have been the attempt that is missing.
+// have been the attempt that is missing. A policy that [Policy.Validate] refuses
+// is a finding, and nothing is judged by it.
 func Conforms(p Policy) Invariant {
+	if err := p.Validate(); err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return Invariant{Name: "conforms", Rule: "the policy makes sense", Check: func(*trace.Trace) Verdict {
+			return broken("conforms", oneLine(first), "mend the policy first; Policy.Validate lists all that is wrong with it")
+		}}
+	}
 	return sceneRule("conforms", fmt.Sprintf("the attempts are those of policy %q", p.ID),
 		func(sc scene, a *trace.Action) Verdict {
 			var v Verdict

@@ -3,7 +3,9 @@ package invariants
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -154,7 +156,20 @@ func strictly(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
+		if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			field := ""
+			if kind.Field != "" {
+				field = kind.Field + ": "
+			}
+			return fmt.Errorf("%sa JSON %s does not belong here; write it as Policy.Content does", field, kind.Value)
+		}
+		if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+			return fmt.Errorf("there is no field %s; take it out, or write its name as Policy.Content does", name)
+		}
 		return err
+	}
+	if string(bytes.TrimSpace(text)) == "null" {
+		return errors.New("null says nothing; leave it out")
 	}
 	if d.More() {
 		return fmt.Errorf("there is more than one JSON value")

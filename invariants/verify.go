@@ -42,6 +42,12 @@ func verify(tr *trace.Trace, invs []Invariant) []Finding {
 			"name the rules that the trace must keep, such as Policy.Invariants()...").Findings
 	}
 	var found []Finding
+	if lost := tr.Ambiguous(); len(lost) > 0 && noAttempts(tr) {
+		found = append(found, Finding{Invariant: "verify", Events: lost,
+			Text:   "each of the calls could belong to several actions, so none was judged",
+			Advice: "pass the context of Do or Begin on to the tools, or send an idempotency key",
+		})
+	}
 	for i := range invs {
 		v := invs[i].look(tr)
 		if v.Applied == 0 && len(v.Findings) == 0 && !invs[i].idles {
@@ -50,6 +56,13 @@ func verify(tr *trace.Trace, invs []Invariant) []Finding {
 		found = append(found, v.Findings...)
 	}
 	return found
+}
+
+func noAttempts(tr *trace.Trace) bool {
+	for range tr.Attempts() {
+		return false
+	}
+	return true
 }
 
 // idle is the finding of a check that never applied.

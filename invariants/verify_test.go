@@ -134,3 +134,18 @@ func TestNoTextFromOutsideIsALineOfItsOwn(t *testing.T) {
 	require.NotContains(t, report, "\n>"+" forged")
 	require.False(t, strings.ContainsAny(report, "\x1b\u202e"))
 }
+
+// A pass must not mean that nothing could be judged.
+func TestVerifySaysThatNoCallCouldBeGivenToAnAction(t *testing.T) {
+	p := reading(3, Backoff{Base: sec})
+	lost := tracetest.New().Begin("a").Begin("b").Ambiguous("weather", pune).Answer(ok)
+	require.Equal(t, "verify: each of the calls could belong to several actions, so none was judged", verified(lost.Trace(), p.Invariants()...).first())
+	require.Empty(t, verified(lost.Call("weather", pune).Answer(ok).Trace(), p.Invariants()...).errors)
+}
+
+func TestAPolicyThatMakesNoSenseIsAFinding(t *testing.T) {
+	found := Find(tries(ok).End().Trace(), Conforms(Policy{ID: "weather/v1", Backoff: Backoff{Base: -1}}))
+	require.Len(t, found, 1)
+	require.Equal(t, `policy "weather/v1": MaxAttempts: is 0, which libraries read as default, unlimited or none: say 1 for a single attempt, or Unlimited with a Budget`, found[0].Text)
+	require.NotEmpty(t, found[0].Advice)
+}

@@ -69,8 +69,9 @@ func (s *Server) finish() {
 }
 
 // Into lets the server write into r, which several doubles may share. The
-// clock of r is then the server's too. It holds for the routes that are
-// declared after it, as do the other settings of a server.
+// clock of r is then the server's too, and the key that r looks for in a body,
+// unless [Server.Key] names one. It holds for the routes that are declared after
+// it, as do the other settings of a server.
 func (s *Server) Into(r *trace.Recorder) *Server {
 	s.t.Helper()
 	if r == nil {
@@ -130,6 +131,9 @@ func (s *Server) Route(method, host, pattern string) *Route {
 	r.desk = desk[response]{
 		name: r.method + " " + r.host + r.path, made: double.Caller(0), id: fmt.Sprintf("route %d ", len(s.routes)),
 		t: s.t, door: s.door, rec: s.rec, clock: s.clock, ledger: s.ledger, fields: s.fields, spare: s.spare,
+	}
+	if r.fields.Key == "" && s.rec.Key != "" {
+		r.fields.Key = "body." + s.rec.Key // where Recorder.Transport looks for it too
 	}
 	r.check(fmt.Sprintf("Route(%q, %q, %q)", method, host, pattern))
 	s.routes = append(s.routes, r)

@@ -718,3 +718,16 @@ func TestAHandlersDateLeavesBothReadersTheirWait(t *testing.T) {
 		require.Equal(t, 700*time.Millisecond, o.Slack)
 	})
 }
+
+// A recorder that reads the key off a body does so behind a server as well.
+func TestTheRecordersKeyIsTheServersToo(t *testing.T) {
+	r := &trace.Recorder{Clear: true, Key: "idem"}
+	srv := scripted.NewServer(t).Into(r)
+	srv.Route("POST", "api.test", "/").JSON(200, 1)
+	resp, err := srv.Client().Post("http://api.test/", "application/json", strings.NewReader(`{"n":1,"idem":"k1"}`))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	at := r.Trace().Actions()[0].Attempts[0]
+	require.Equal(t, "k1", at.Key)
+	require.NotContains(t, string(at.Args), "idem")
+}

@@ -25,6 +25,7 @@ type Pending struct {
 	tool   string
 	key    string
 	hidden string // the key as the trace shows it
+	role   Role
 }
 
 // Call records that a tool is reached and decides which action the attempt
@@ -38,7 +39,7 @@ func (r *Recorder) Call(ctx context.Context, c Call) Pending {
 	defer r.mu.Unlock()
 	args, key := r.args(&c)
 	r.calls++
-	p := Pending{r: r, number: r.calls, tool: c.Tool}
+	p := Pending{r: r, number: r.calls, tool: c.Tool, role: c.Role}
 	if key != "" {
 		p.key, p.hidden = key, r.hideKey(key)
 	}
@@ -170,18 +171,18 @@ func (p Pending) Key() string { return p.key }
 
 // Interrupt records that the call's context ended while the tool was at work.
 // It is needed only where the tool does not answer at once when that happens.
-func (p Pending) Interrupt(o Outcome) { p.record(KindInterrupt, o, nil, "") }
+func (p Pending) Interrupt(o Outcome) { p.record(KindInterrupt, o, nil, nil) }
 
 // Effect records that the tool did what it was asked.
-func (p Pending) Effect() { p.record(KindEffect, Outcome{}, nil, "") }
+func (p Pending) Effect() { p.record(KindEffect, Outcome{}, nil, nil) }
 
 // Answer records the tool's answer: its result, or its error.
 func (p Pending) Answer(o Outcome, result json.RawMessage, err error) {
-	p.record(KindAnswer, o, result, textOf(err))
+	p.record(KindAnswer, o, result, err)
 }
 
-func (p Pending) record(kind Kind, o Outcome, result json.RawMessage, text string) {
-	r := p.r
+func (p Pending) record(kind Kind, o Outcome, result json.RawMessage, err error) {
+	r, text := p.r, textOf(err)
 	if len(result) > 0 {
 		result = Canonical(result)
 	}
@@ -189,6 +190,9 @@ func (p Pending) record(kind Kind, o Outcome, result json.RawMessage, text strin
 	defer r.mu.Unlock()
 	if p.op != nil {
 		p.op.notice()
+		if kind != KindEffect && p.role == RoleAttempt {
+			p.op.saw(p.number, err)
+		}
 	}
 	at := r.now()
 	e := r.next()

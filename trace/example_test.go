@@ -188,7 +188,7 @@ func ExampleTrace_Timeline() {
 	//   1s             wait     2s
 	// > 3s  weather 3  call     same arguments · 2s later, as planned
 	//   3s  weather 3  unknown  "upstream unavailable"
-	//   3s             end      returns an error · "gave up: upstream unavailable"
+	//   3s             end      returns an error · "gave up: upstream unavailable" · keeps the error of weather 3
 }
 
 // Metrics are the numbers of a trace.

@@ -3,7 +3,9 @@ package trace
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
+	"strings"
 )
 
 // An Op is an action that is being recorded: the handle that Begin returns.
@@ -15,6 +17,8 @@ type Op struct {
 	open      bool
 	cancelled bool            // a cancel has been recorded
 	watch     context.Context // the caller's context, while Do runs; nil: cancels are told by Cancel
+	does      bool            // Do runs it
+	errs      []seenError     // of its latest attempts, while Do runs
 	lanes     []opLane
 	first     [1]opLane // storage of the first of them
 	ctx       opContext
@@ -77,6 +81,49 @@ func (r *Recorder) unused(name string) string {
 	r.names[name] = max(n, 1)
 	r.names[free] = max(r.names[free], 1)
 	return free
+}
+
+// A seenError is the error of an attempt as the program saw it; nil: it saw none
+// that it could keep, as with an HTTP status, or the end of its own context.
+type seenError struct {
+	call int
+	err  error
+}
+
+// saw remembers the error of an attempt, for cause.
+func (o *Op) saw(call int, err error) {
+	const most = 32 // earlier ones are not told apart from none
+	n := len(o.errs)
+	switch {
+	case !o.does, n > 0 && o.errs[n-1].call == call: // what comes after an interrupt is late
+	case n == most:
+		copy(o.errs, o.errs[1:])
+		o.errs[n-1] = seenError{call, err}
+	default:
+		o.errs = append(o.errs, seenError{call, err})
+	}
+}
+
+// cause is the call whose error err keeps: it wraps it, or has its text.
+func (o *Op) cause(err error) (call int) {
+	o.r.mu.Lock()
+	errs := append([]seenError(nil), o.errs...)
+	o.does, o.errs = false, nil
+	o.r.mu.Unlock()
+	if err == nil || len(errs) == 0 || errs[len(errs)-1].err == nil {
+		return 0
+	}
+	defer func() {
+		if recover() != nil {
+			call = 0 // an error that cannot be looked at
+		}
+	}()
+	for i := len(errs) - 1; i >= 0; i-- {
+		if e := errs[i].err; e != nil && (errors.Is(err, e) || strings.Contains(err.Error(), e.Error())) {
+			return errs[i].call
+		}
+	}
+	return -1
 }
 
 // Number is the action's place in the order of beginning, from 1.

@@ -37,8 +37,9 @@ func Record[In, Out any](r *Recorder, tool string, f Func[In, Out]) Func[In, Out
 
 // Do runs f as one action and writes down its begin, its end and a cancel of
 // ctx in between. The context that f receives carries the action. A panic of f
-// is recorded and goes on. Of the reason Do says success only; a program that
-// knows more uses [Recorder.Begin] and [Op.End].
+// is recorded and goes on. Of the reason Do says success only, and of a returned
+// error which attempt's error it wraps or has the text of; a program that knows
+// more uses [Recorder.Begin] and [Op.End].
 func Do[Out any](ctx context.Context, r *Recorder, name string, f func(context.Context) (Out, error)) (Out, error) {
 	inner, op := r.Begin(ctx, name)
 	stop := op.follow(ctx)
@@ -53,7 +54,7 @@ func Do[Out any](ctx context.Context, r *Recorder, name string, f func(context.C
 	out, err := f(inner)
 	returned = true
 	stop()
-	e := Ending{Result: resultOf(out, err), Err: err}
+	e := Ending{Result: resultOf(out, err), Err: err, Cause: op.cause(err)}
 	if err == nil {
 		e.Reason = ReasonSuccess
 	}
@@ -61,17 +62,20 @@ func Do[Out any](ctx context.Context, r *Recorder, name string, f func(context.C
 	return out, err
 }
 
-// follow has the cancel of ctx recorded at its instant, and in any case before
+// follow has the errors of attempts remembered, and the cancel of ctx recorded at its instant, and in any case before
 // what comes of it: context tells of a cancel on a goroutine of its own, which
 // may come late.
 func (o *Op) follow(ctx context.Context) (stop func() bool) {
+	o.r.mu.Lock()
+	o.does = true
+	if ctx.Done() != nil {
+		o.watch = ctx
+		o.notice()
+	}
+	o.r.mu.Unlock()
 	if ctx.Done() == nil {
 		return func() bool { return true }
 	}
-	o.r.mu.Lock()
-	o.watch = ctx
-	o.notice()
-	o.r.mu.Unlock()
 	return context.AfterFunc(ctx, func() {
 		o.r.mu.Lock()
 		defer o.r.mu.Unlock()

@@ -440,3 +440,50 @@ func TestSleeperRunsOnAMock(t *testing.T) {
 		require.Equal(t, time.Minute, r.Trace().Events[0].Wait)
 	})
 }
+
+// Do tells which attempt's error the returned one keeps: the last, an earlier
+// one, or none; and nothing where there was no error that could be kept.
+func TestDoTellsWhoseErrorIsKept(t *testing.T) {
+	first, last := errors.New("first"), &oddError{errors.New("last")}
+	for name, tc := range map[string]struct {
+		end  func() error
+		want int
+	}{
+		"success": {func() error { return nil }, 0},
+		"wrapped": {func() error { return fmt.Errorf("gave up: %w", last) }, 2},
+		"as text": {func() error { return fmt.Errorf("gave up: %v", last) }, 2},
+		"earlier": {func() error { return first }, 1},
+		"made up": {func() error { return errors.New("sorry") }, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, errs := &trace.Recorder{Clear: true}, []error{first, last}
+			tool := trace.Record(r, "bank", func(_ context.Context, n int) (int, error) { return 0, errs[n] })
+			_, err := trace.Do(t.Context(), r, "a", func(ctx context.Context) (int, error) {
+				for n := range errs {
+					_, _ = tool(ctx, n)
+				}
+				return 0, tc.end()
+			})
+			require.Equal(t, tc.end() == nil, err == nil)
+			require.Equal(t, tc.want, r.Trace().Actions()[0].Cause)
+		})
+	}
+	t.Run("a status", func(t *testing.T) {
+		r := &trace.Recorder{Clear: true}
+		_, _ = trace.Do(t.Context(), r, "a", func(ctx context.Context) (int, error) {
+			call(r, ctx, `1`).Answer(trace.Outcome{Class: trace.Transient, Code: "503"}, nil, nil)
+			return 0, errors.New("the bank is down")
+		})
+		require.Zero(t, r.Trace().Actions()[0].Cause)
+	})
+	t.Run("an interrupt", func(t *testing.T) {
+		r := &trace.Recorder{Clear: true}
+		_, _ = trace.Do(t.Context(), r, "a", func(ctx context.Context) (int, error) {
+			p := call(r, ctx, `1`)
+			p.Interrupt(trace.Outcome{Class: trace.Timeout})
+			p.Answer(trace.Outcome{Class: trace.Transient}, nil, first)
+			return 0, context.DeadlineExceeded
+		})
+		require.Zero(t, r.Trace().Actions()[0].Cause)
+	})
+}

@@ -96,13 +96,25 @@ func (d *redactor) object(path string, fields map[string]any) map[string]any {
 }
 
 // isName reports whether s looks like the name of a field: a letter or an
-// underscore, then letters, digits, '_', '-' and '$', 40 bytes at most.
+// underscore, then letters, digits, '_', '-' and '$', 40 bytes at most, and few
+// digits: "line2", "iso8601" and "sha256_of_body", but no account or token.
 func isName(s string) bool {
-	if s == "" || len(s) > 40 {
+	const (
+		longest = 40
+		long    = 20 // longer names have no digit
+		digits  = 4  // as in a year or a standard
+	)
+	if s == "" || len(s) > longest {
 		return false
 	}
+	n := 0
 	for i := range len(s) {
 		c := s[i]
+		if c >= '0' && c <= '9' {
+			if n++; n > digits || len(s) > long {
+				return false
+			}
+		}
 		letter := c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c == '$'
 		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
 			return false

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -48,6 +49,18 @@ func TestNothingIsInClearUnlessItIsAllowed(t *testing.T) {
 		})
 	}
 	require.Contains(t, written(t, leaky(&trace.Recorder{Clear: true})), canary, "the test looks at the right places")
+}
+
+// A map keyed by account or token has data in its keys.
+func TestAccountsAndTokensAreNoNames(t *testing.T) {
+	for name, shown := range map[string]bool{
+		"city": true, "line2": true, "iso8601": true, "sha256_of_body": true, "expected_delivery_window": true,
+		"acct-20331": false, "sk_live_4eC39HqLyjWDarjtT1": false, "u7d44a1": true, "jane@example.com": false,
+	} {
+		r := &trace.Recorder{}
+		r.Call(t.Context(), trace.Call{Tool: "bank", Args: trace.Marshal(map[string]int{name: 1})})
+		require.Equal(t, shown, strings.Contains(written(t, r.Trace()), name), name)
+	}
 }
 
 func TestAKeepThatPanicsKeepsNothing(t *testing.T) {
