@@ -108,7 +108,8 @@
 // A failing schedule is saved below testdata/rehearse, in a folder for each
 // test, as a file with the name of the broken invariant and the schedule. It is
 // text that can be read, changed and reviewed; commit it. [Check] replays the
-// cases of its test before anything else, until the file is deleted. A case that
+// cases of its test before anything else, until the file is deleted; rename the
+// folder with the test. A case that
 // no longer fits (its tool is gone, its invariant has another name) fails the
 // test, and the message names the file and the line. Where the file cannot be
 // written, the message carries its content.
