@@ -23,5 +23,5 @@ func (p Policy) Invariants() []Invariant {
 	if !p.Repeatable || p.Key != "" {
 		list = append(list, OneEffect())
 	}
-	return append(list, honestEnding(p.Budget), OneTerminal(), NothingLeft(), Conforms(p))
+	return append(list, desiredEnding(&p), OneTerminal(), NothingLeft(), Conforms(p))
 }
