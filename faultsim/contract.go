@@ -25,7 +25,7 @@ func contractOf(p *invariants.Policy) *contract {
 		return c
 	}
 	c := &contract{policy: *p}
-	c.policy.Retry, c.policy.Undone = slices.Clone(p.Retry), slices.Clone(p.Undone)
+	c.policy.Retry, c.policy.Undone, c.policy.Desired = slices.Clone(p.Retry), slices.Clone(p.Undone), slices.Clone(p.Desired)
 	c.policy.Backoff.Delays, c.policy.Hint.Classes = slices.Clone(p.Backoff.Delays), slices.Clone(p.Hint.Classes)
 	c.content = trace.Canonical(trace.Marshal(c.policy))
 	c.invariants = c.policy.Invariants()

@@ -25,7 +25,7 @@ func TestContractFollowsThePolicy(t *testing.T) {
 
 // Whatever a policy comes to hold by reference must be copied for the contract.
 func TestContractCopiesAllThatAPolicyRefersTo(t *testing.T) {
-	assert.Equal(t, []string{"Policy.Retry", "Policy.Undone", "Backoff.Delays", "Hint.Classes"}, references(reflect.TypeFor[invariants.Policy]()))
+	assert.Equal(t, []string{"Policy.Retry", "Policy.Undone", "Policy.Desired", "Backoff.Delays", "Hint.Classes"}, references(reflect.TypeFor[invariants.Policy]()))
 }
 
 func references(t reflect.Type) []string {

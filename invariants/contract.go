@@ -38,5 +38,5 @@ func (p *Policy) rules() []Invariant {
 	if !p.Repeatable || p.Key != "" {
 		list = append(list, OneEffect())
 	}
-	return append(list, honestEnding(p.Budget), OneTerminal(), NothingLeft())
+	return append(list, desiredEnding(p), OneTerminal(), NothingLeft())
 }

@@ -26,6 +26,15 @@
 // worth retrying and not safe: the automaton stops with outcome-unknown.
 // [Policy.Validate] refuses a policy that asks for the impossible.
 //
+// # Done already
+//
+// A delete whose reply was lost is repeated and finds nothing: it has succeeded.
+// [Policy.Desired] lists the classes that mean so when they answer a repeat
+// after an attempt whose effect is not known. The same answer to a first attempt
+// is a refusal, and so is one that follows attempts which surely did nothing. A
+// conflict that answers such a repeat of a write and is not in the list may be
+// with the own attempt: the end is outcome-unknown, and "refused" would be untrue.
+//
 // # Narrow invariants
 //
 // Each names one fault, needs no policy or little of it, and reads well in a
@@ -78,5 +87,6 @@
 //   - The upper end of a wait in which the program fetched credentials or asked what became of an attempt counts from that call's answer.
 //   - Hedged attempts (two at once, at one tool) overlap and are findings of Conforms.
 //   - Circuit breakers, and items of a batch, have no place in a policy.
+//   - What follows a repeat that Desired reads as done: a next request to the same tool in the same action counts as drift, since the trace alone does not know of the success.
 //   - The windows are exact. They suit virtual time, not recordings in real time.
 package invariants

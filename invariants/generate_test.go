@@ -67,6 +67,9 @@ func drawPolicy(t *rapid.T) Policy {
 			p.MaxAttempts = Unlimited
 		}
 	}
+	if p.MaxAttempts != 1 {
+		p.Desired = orZero(t, rapid.SampledFrom([][]trace.Class{{trace.NotFound}, {trace.Conflict}, {trace.NotFound, trace.Conflict}}), "desired")
+	}
 	return p
 }
 
@@ -134,6 +137,9 @@ func offset(d, by time.Duration) time.Duration {
 
 func drawTurn(t *rapid.T, p Policy) turn {
 	classes := []trace.Class{trace.OK, trace.Transient, trace.Forbidden, trace.Invalid, trace.Declined, trace.Partial, trace.Timeout}
+	if len(p.Desired) > 0 {
+		classes = append(classes, trace.NotFound, trace.Conflict)
+	}
 	if len(p.Retry) > 0 && rapid.IntRange(0, 9).Draw(t, "retried") > 2 {
 		classes = p.Retry
 	}

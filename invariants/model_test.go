@@ -89,6 +89,7 @@ type loop struct {
 	now      time.Duration
 	failures int
 	prev     time.Duration // decorrelated jitter's last wait
+	unclear  bool          // an earlier attempt may have done the work
 }
 
 func (l *loop) run() {
@@ -166,8 +167,10 @@ func (l *loop) attempt(n int) went {
 
 // verdict is the reason to end; 0: go on.
 func (l *loop) verdict(w went, n int) trace.Reason {
-	switch c := w.outcome.Class; {
-	case c == trace.OK:
+	c, unclear := w.outcome.Class, l.unclear
+	l.unclear = unclear || !l.harmless(c)
+	switch {
+	case c == trace.OK, unclear && slices.Contains(l.p.Desired, c):
 		return trace.ReasonSuccess
 	case c == trace.Declined:
 		return trace.ReasonDeclined
@@ -180,7 +183,7 @@ func (l *loop) verdict(w went, n int) trace.Reason {
 		if c == trace.Partial {
 			return trace.ReasonPartial
 		}
-		if !l.repeatable(c) {
+		if !l.repeatable(c) || unclear && c == trace.Conflict && (!l.p.Repeatable || l.p.Key != "" || l.p.Desired != nil) {
 			return trace.ReasonOutcomeUnknown
 		}
 		return trace.ReasonRefused
@@ -193,7 +196,12 @@ func (l *loop) verdict(w went, n int) trace.Reason {
 }
 
 func (l *loop) repeatable(c trace.Class) bool {
-	if l.p.Repeatable || l.p.Key != "" || slices.Contains(l.p.Undone, c) {
+	return l.p.Repeatable || l.p.Key != "" || l.harmless(c)
+}
+
+// harmless reports whether an answer proves that nothing was done.
+func (l *loop) harmless(c trace.Class) bool {
+	if slices.Contains(l.p.Undone, c) {
 		return true
 	}
 	switch c {
@@ -340,7 +348,9 @@ func (l *loop) finish(at time.Duration, why trace.Reason) bool {
 	s.end, s.reason, s.said = at, why, why
 	if why == trace.ReasonSuccess || why == trace.ReasonDeclined {
 		s.result, s.want = `{"celsius":19}`, `{"celsius":19}`
-		s.tries[len(s.tries)-1].effects = 1
+		if last := &s.tries[len(s.tries)-1]; !last.outcome.Failed() {
+			last.effects = 1
+		}
 		return false
 	}
 	s.err, s.cause, s.count = why.String(), len(s.tries), len(s.tries)

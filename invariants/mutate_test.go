@@ -89,7 +89,7 @@ var mistakes = []mistake{
 		return true
 	}},
 	{"a call after the success", "stop-after-success", func(s *story) bool {
-		if s.reason != trace.ReasonSuccess || !s.settled() {
+		if s.reason != trace.ReasonSuccess || !s.settled() || s.reached() {
 			return false
 		}
 		s.more(0)
@@ -222,7 +222,7 @@ var mistakes = []mistake{
 	}},
 	{"a result made up", "honest-ending", func(s *story) bool {
 		s.result = `{"celsius":20}`
-		return s.reason == trace.ReasonSuccess
+		return s.reason == trace.ReasonSuccess && !s.reached()
 	}},
 	{"a success shown as a failure (F024)", "honest-ending", func(s *story) bool {
 		if s.reason != trace.ReasonSuccess || !s.settled() || s.overtaken() {
@@ -345,4 +345,10 @@ func TestEachMistakeIsFoundByItsInvariant(t *testing.T) {
 			}
 		})
 	}
+}
+
+// reached reports whether the success rests on an answer that says that the
+// desired state is there, and not on a result.
+func (s *story) reached() bool {
+	return s.reason == trace.ReasonSuccess && s.lastTry().outcome.Failed()
 }

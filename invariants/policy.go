@@ -47,6 +47,12 @@ type Policy struct {
 	// load before it works can put trace.Transient here.
 	Undone []trace.Class
 
+	// Desired lists classes that mean "it is done already" when they answer a
+	// repeat after an attempt whose effect is not known: not-found on a
+	// repeated delete, conflict on a repeated create. The action has then
+	// succeeded. Answering the first attempt they are refusals as ever.
+	Desired []trace.Class
+
 	// Backoff is the wait before the next attempt.
 	Backoff Backoff
 

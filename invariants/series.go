@@ -90,7 +90,7 @@ func (s *Series) Next(o trace.Outcome, at time.Duration) Decision {
 	s.attempts++
 	s.failures++
 	s.answered = at
-	if o.Class == trace.OK {
+	if o.Class == trace.OK || s.reached(&o) {
 		return stop(trace.ReasonSuccess, at)
 	}
 	d, final := s.final(&o, at)
@@ -162,6 +162,9 @@ func (s *Series) byClass(o *trace.Outcome, at time.Duration) (Decision, bool) {
 		d = stop(trace.ReasonOutcomeUnknown, at)
 	default:
 		return Decision{}, false
+	}
+	if s.own(o) && !s.p.Retries(class) {
+		d = ownConflict(d)
 	}
 	d.also |= reasonSet(trace.ReasonEscalated)
 	if used {

@@ -75,6 +75,7 @@ func (v *validator) classes(p *Policy) {
 		}
 	}
 	v.undone(p)
+	v.desired(p)
 }
 
 func (v *validator) undone(p *Policy) {

@@ -14,10 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// limited is the read with a limit for hints, and stops where it is passed.
+// limited is the read with a limit for hints, and stops where it is passed. It
+// is a delete as well, which knows what it means when nothing is found.
 var limited = func() invariants.Policy {
 	p := read
 	p.ID, p.Hint.Limit, p.Late = "limited/v1", 4*time.Second, invariants.LateStop
+	p.Desired = []trace.Class{trace.NotFound}
 	return p
 }()
 
@@ -62,6 +64,8 @@ var further = []struct {
 	{"actions-in-turn", matrix.Writes, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
 	{"actions-at-once", matrix.Writes, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
 	{"duplicate-delivery", matrix.Writes, end{}, end{1, ok}, end{}, end{}},
+	{"delete-repeated", matrix.Writes, end{}, end{}, end{}, end{2, ok}},
+	{"conflict-with-own-attempt", matrix.Writes, end{}, end{2, outcome}, end{}, end{2, outcome}},
 	{"error-claims-success", matrix.Adversarial, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
 	{"error-gives-orders", matrix.Adversarial, end{2, refused}, end{2, refused}, end{2, refused}, end{2, refused}},
 	{"refusal-says-retry", matrix.Adversarial, end{1, refused}, end{1, refused}, end{1, refused}, end{1, refused}},

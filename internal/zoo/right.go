@@ -36,6 +36,8 @@ func Right() []Specimen {
 		specimen("http-get", online(webPolicy(), func(*webAgent) {})),
 		specimen("http-post", posting(buildsEach)),
 		specimen("asks-once", asking(false)),
+		specimen("gone-is-done", deleting(goneIsDone)),
+		specimen("own-conflict-is-unknown", conflicting(ownIsUnknown)),
 		specimen("quotes-the-error", weather(quotesError)),
 		specimen("reads-the-answer", seating(func(ctx context.Context, ask seats) (seat, error) { return patientSeat(ctx, ask, readSeat) })),
 	}
