@@ -67,7 +67,8 @@
 // The options of an attempt are hint=, form=date or form=ms, after= (the
 // latency), hang, done (the work is done whatever the caller sees), deaf (the
 // end of the context changes nothing) and cancel= (counted from the attempt's
-// arrival). Those of an action are deadline= and cancel=. The tool * is the
+// arrival). Those of an action are after= (a pause before it begins), deadline=
+// and cancel=. The tool * is the
 // first that Subject puts on the stage. A line or its end that begins with # is
 // a comment.
 //
@@ -89,6 +90,10 @@
 // nanosecond around an answer; several actions, one after another or at once.
 // Trials run on all cores; the first that fails, by number, is the one that
 // counts, whatever the number of workers.
+//
+// Where the adapter declares a Breaker, half of the schedules are outages: up
+// to twelve actions that fail, are left by their callers or recover, with
+// pauses around the cooldown between them, in turn or at once.
 //
 // The failing schedule is run again alone, twenty times. If it always fails it
 // shrinks to the smallest that breaks the same invariant. If it fails now and

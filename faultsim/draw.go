@@ -14,9 +14,10 @@ import (
 // rapid, so that a failing schedule shrinks: towards fewer attempts, plain
 // failures, no latency, no hint, no cancel, one action.
 type drawer struct {
-	p      *invariants.Policy
-	tools  []drawnTool
-	single bool // one action only
+	p       *invariants.Policy
+	tools   []drawnTool
+	single  bool                // one action only
+	breaker *invariants.Breaker // nil: none
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -29,7 +30,7 @@ type drawnTool struct {
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
-	d := &drawer{p: &a.Policy}
+	d := &drawer{p: &a.Policy, breaker: a.Breaker}
 	for _, t := range tools {
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
@@ -83,6 +84,9 @@ func (d *drawer) first(kind func(Fault) bool) map[string]Fault {
 // schedules is the generator that [Check] draws from.
 func (d *drawer) schedules() *rapid.Generator[Schedule] {
 	return rapid.Custom(func(t *rapid.T) Schedule {
+		if d.breaker != nil && !d.single && coin(t) {
+			return d.outage(t)
+		}
 		n := 1
 		if !d.single && oneIn(t, 3) {
 			n = 2 + below(t, 2)

@@ -99,6 +99,10 @@ const Main = "*"
 
 // A Plan is one action of a schedule.
 type Plan struct {
+	// After is a pause before the action begins: from the end of the one before
+	// it, or from its begin where the actions run at once. 0: none.
+	After time.Duration
+
 	// Faults holds, for each tool by name, the faults of its first attempt in
 	// this action, its second, and so on. Attempts beyond the list are
 	// answered at once.

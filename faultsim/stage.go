@@ -127,6 +127,9 @@ func (s *Stage) main() string {
 // fits reports why the schedule cannot be played on this stage; nil: it can.
 func (s *Stage) fits(sched *Schedule) error {
 	for i := range sched.Actions {
+		if d := sched.Actions[i].After; d < 0 {
+			return fmt.Errorf("faultsim: the pause before action %d is %v: times are counted forward; 0 is none", i+1, d)
+		}
 		if d := sched.Actions[i].Deadline; d < 0 {
 			return fmt.Errorf("faultsim: the deadline of action %d is %v: count it from the action's begin, or leave it 0 for none", i+1, d)
 		}

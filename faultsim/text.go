@@ -20,7 +20,7 @@ const scheduleHeader = "rehearse schedule 1"
 //	action deadline=3s
 //	  weather 1 transient after=200ms
 //	  weather 2 throttled hint=2s
-//	action cancel=1.5s
+//	action after=30s cancel=1.5s
 //	at-once
 //
 // [Parse] reads it back. Attempts that are not listed are answered at once, and
@@ -39,6 +39,7 @@ func (s Schedule) String() string {
 
 func (p *Plan) write(b *strings.Builder) {
 	b.WriteString("action")
+	option(b, "after", p.After)
 	option(b, "deadline", p.Deadline)
 	if p.Cancel < 0 {
 		b.WriteString(" cancel=before")
@@ -268,6 +269,8 @@ func (p *parser) options(words []string, set func(name, value string) error) err
 func (p *parser) planOption(name, value string) (err error) {
 	plan := &p.s.Actions[len(p.s.Actions)-1]
 	switch name {
+	case "after":
+		plan.After, err = positive(name, value)
 	case "deadline":
 		plan.Deadline, err = positive(name, value)
 	case "cancel":
@@ -275,7 +278,7 @@ func (p *parser) planOption(name, value string) (err error) {
 			plan.Cancel, err = positive(name, value)
 		}
 	default:
-		err = fmt.Errorf("unknown option %q of an action; known are deadline=, cancel=", name)
+		err = fmt.Errorf("unknown option %q of an action; known are after=, deadline=, cancel=", name)
 	}
 	return err
 }

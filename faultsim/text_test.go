@@ -42,6 +42,7 @@ func anySchedule() *rapid.Generator[Schedule] {
 		s := Schedule{Actions: make([]Plan, rapid.IntRange(1, 3).Draw(t, "actions")), AtOnce: rapid.Bool().Draw(t, "at once")}
 		for i := range s.Actions {
 			p := &s.Actions[i]
+			p.After = duration.Draw(t, "after")
 			p.Deadline = duration.Draw(t, "deadline")
 			p.Cancel = duration.Draw(t, "cancel")
 			if rapid.Bool().Draw(t, "before") {

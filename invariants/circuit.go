@@ -210,8 +210,16 @@ func (c *circuit) why(b *Breaker, now time.Duration) string {
 	case c.mode == opened:
 		return fmt.Sprintf("opened %v ago and has %v of its cooldown left", now-c.since, b.Cooldown-(now-c.since))
 	case b.Consecutive > 0:
-		return fmt.Sprintf("is closed: %d failures in a row, it opens at %d", c.row, b.Consecutive)
+		return fmt.Sprintf("is closed: %s in a row, it opens at %d", counted(c.row, "failure"), b.Consecutive)
 	}
-	return fmt.Sprintf("is closed: %d failures in the last %d calls, it opens at a rate of %v over %d",
-		bits.OnesCount64(c.window), c.seen, b.Rate, b.Window)
+	return fmt.Sprintf("is closed: %s in the last %d calls, it opens at a rate of %v over %d",
+		counted(bits.OnesCount64(c.window), "failure"), c.seen, b.Rate, b.Window)
+}
+
+// counted is a number and what it counts.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -91,11 +91,11 @@ func TestCircuitBreakerFollowsAllActions(t *testing.T) {
 		{"the threshold ignored", breaker3, down3().asks(ok), "opened 0s ago"},
 		{"one failure too few", breaker3, phones().asks(transient, transient).refused(1), "2 failures in a row"},
 		{"F055: a success starts anew", breaker3, phones().asks(transient, transient, ok, transient, transient, ok), ""},
-		{"F055: the success forgotten", breaker3, phones().asks(transient, transient, ok, transient).refused(1), "1 failures in a row"},
+		{"F055: the success forgotten", breaker3, phones().asks(transient, transient, ok, transient).refused(1), "1 failure in a row"},
 		{"F054: cancels count for nothing", breaker3, phones().cancelled().cancelled().cancelled().cancelled().asks(ok), ""},
 		{"F054: cancels counted", breaker3, phones().cancelled().cancelled().cancelled().refused(1), "0 failures in a row"},
 		{"F054: a cancel does not reset either", breaker3, phones().asks(transient, transient).cancelled().asks(transient).refused(1), ""},
-		{"refusals show that the tool is there", breaker3, phones().asks(transient, transient, forbidden, transient).refused(1), "1 failures in a row"},
+		{"refusals show that the tool is there", breaker3, phones().asks(transient, transient, forbidden, transient).refused(1), "1 failure in a row"},
 		{"refusals count for nothing", Breaker{Consecutive: 3, Cooldown: 10 * sec, RefusalsNeutral: true}, phones().asks(transient, transient, forbidden, transient).refused(1), ""},
 		{"a class of its own", Breaker{Consecutive: 3, Cooldown: 10 * sec, Failures: []trace.Class{forbidden}}, phones().asks(forbidden, forbidden, forbidden).refused(1), ""},
 		{"a nanosecond before the cooldown ends", breaker3, down3().at(10*sec - 1).asks(ok), "1ns of its cooldown left"},
@@ -116,7 +116,7 @@ func TestCircuitBreakerFollowsAllActions(t *testing.T) {
 		{"two must succeed", Breaker{Consecutive: 3, Cooldown: 10 * sec, Successes: 2}, down3().at(11*sec).asks(ok, transient).refused(1), ""},
 		{"rate: half of four", rate, phones().asks(ok, transient, ok, transient).refused(1), ""},
 		{"rate: the window is not full", rate, phones().asks(ok, transient, transient).refused(1), "2 failures in the last 3"},
-		{"rate: the window slides", rate, phones().asks(transient, ok, ok, ok, transient).refused(1), "1 failures in the last 4"},
+		{"rate: the window slides", rate, phones().asks(transient, ok, ok, ok, transient).refused(1), "1 failure in the last 4"},
 		{"rate: enough for a rate", Breaker{Rate: 0.5, Window: 4, Least: 2, Cooldown: sec}, phones().asks(ok, transient).refused(1), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

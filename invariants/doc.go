@@ -55,6 +55,15 @@
 //		invariants.Verify(t, weather.Trace(), invariants.MaxAttempts(3), invariants.SameArguments())
 //	}
 //
+// # Circuit breakers
+//
+// A [Breaker] is a contract of its own, beside the policy: a breaker counts the
+// attempts of all actions, where a policy judges one. [CircuitBreaker] follows
+// its states along the whole trace, and [Breaker.Invariants] is all that policy
+// and breaker imply together. A refusal shows as an action that ends as
+// breaker-open. What the trace leaves open, as at ties of instants, is legal
+// both ways: the automaton keeps every state in which the breaker may be.
+//
 // # Contested points
 //
 // Good libraries differ, so the policy declares:
@@ -65,6 +74,7 @@
 //   - jitter, and whether the cap comes before or after it: Backoff.Jitter, Backoff.CapIs
 //   - a next attempt that does not fit: Late for the caller's deadline, BudgetLate for the own budget (stop at once, or begin the wait)
 //   - whether the budget ends an attempt under way: BudgetCuts
+//   - what a breaker counts, how many probes must succeed, whether a refusal closes it or counts for nothing: Breaker.Failures, Successes, RefusalsNeutral
 //   - zero attempts: an error, since it means default, unlimited or none elsewhere; [Unlimited] needs a Budget
 //
 // What is a coin flip in any program is legal both ways: an attempt at the very
@@ -77,6 +87,7 @@
 //   - What follows the last event of a trace: an action that is still waiting is no finding.
 //   - The upper end of a wait in which the program fetched credentials or asked what became of an attempt counts from that call's answer.
 //   - Hedged attempts (two at once, at one tool) overlap and are findings of Conforms.
-//   - Circuit breakers, and items of a batch, have no place in a policy.
+//   - Items of a batch have no place in a policy.
+//   - A breaker around the whole action, that counts actions and not attempts; and how long a probe may take that never ends.
 //   - The windows are exact. They suit virtual time, not recordings in real time.
 package invariants

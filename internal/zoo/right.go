@@ -34,6 +34,8 @@ func Right() []Specimen {
 		specimen("goroutine-for-each-attempt", weather(patientWith(collects))),
 		specimen("http-get", online(webPolicy(), func(*webAgent) {})),
 		specimen("http-post", posting(buildsEach)),
+		specimen("breaker-in-a-row", guarded(inARow(), func(*guard) {})),
+		specimen("breaker-by-rate", guarded(byRate(), func(g *guard) { g.rate = true })),
 	}
 }
 

@@ -72,7 +72,7 @@ func size(s faultsim.Schedule) int {
 	}
 	add(s.AtOnce)
 	for _, p := range s.Actions {
-		add(p.Deadline != 0, p.Cancel != 0)
+		add(p.After != 0, p.Deadline != 0, p.Cancel != 0)
 		for _, faults := range p.Faults {
 			for _, f := range faults {
 				add(f != (faultsim.Fault{}), f.Hint != 0, f.Form != "", f.Latency != 0, f.Done, f.Deaf, f.Cancel != 0)
