@@ -64,6 +64,13 @@
 // breaker-open. What the trace leaves open, as at ties of instants, is legal
 // both ways: the automaton keeps every state in which the breaker may be.
 //
+// # Layers
+//
+// A retrying caller over a retrying client multiplies. Where trace.Layer names
+// the layers, every attempt tells which made it; [PhysicalAttempts] bounds what
+// an action costs over all layers and tools and shows the product, and
+// [Attributed] wants no attempt without a layer. Neither is part of a policy.
+//
 // # Contested points
 //
 // Good libraries differ, so the policy declares:

@@ -57,6 +57,7 @@ type Attempt struct {
 	N           int             // number within its series, from 1
 	Tool        string          // the tool that was reached
 	CallID      string          // the id that the model or the protocol gave the call; empty: none
+	Layer       string          // the path of the layers above it, outermost first; empty: none is declared
 	Key         string          // the idempotency key that it carried; empty: none
 	Args        json.RawMessage // canonical, without the key; nil: none
 	Result      json.RawMessage // of its answer, canonical; nil: none

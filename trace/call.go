@@ -51,6 +51,7 @@ func (r *Recorder) Call(ctx context.Context, c Call) Pending {
 	e.At, e.Kind, e.Role, e.Call = at, KindCall, c.Role, p.number
 	p.place(e)
 	e.Key, e.Args, e.Deadline = p.hidden, args, r.deadline(ctx)
+	e.Layer = layerOf(ctx, p.op)
 	if c.ID != "" {
 		e.CallID = r.hideText(KeepCallID, c.ID)
 	}

@@ -70,6 +70,7 @@ type Event struct {
 	Action    string          // the action's name; empty: the only, undeclared one
 	Tool      string          // of a call, and of what came of it
 	CallID    string          // the id that the model or the protocol gave the call
+	Layer     string          // of a call: the path of the layers above it, outermost first; see [Layer]
 	Key       string          // the idempotency key that the call carried
 	Args      json.RawMessage // canonical, without the key
 	Result    json.RawMessage // of an answer, or of the action's end

@@ -52,6 +52,7 @@ var eventFields = fields[Event]{
 	numberField("call", func(e *Event) *int { return &e.Call }, 0),
 	enumField("role", func(e *Event) *Role { return &e.Role }),
 	textField("call_id", func(e *Event) *string { return &e.CallID }),
+	textField("layer", func(e *Event) *string { return &e.Layer }),
 	textField("key", func(e *Event) *string { return &e.Key }),
 	boolField("ambiguous", func(e *Event) *bool { return &e.Ambiguous }),
 	jsonField("args", func(e *Event) *json.RawMessage { return &e.Args }),

@@ -15,6 +15,7 @@ type Op struct {
 	cancelled bool            // a cancel has been recorded
 	watch     context.Context // the caller's context, while Do runs; nil: cancels are told by Cancel
 	lanes     []opLane
+	layers    entries   // how often each outermost layer was entered
 	first     [1]opLane // storage of the first of them
 	ctx       opContext
 }

@@ -190,6 +190,9 @@ func (w *teller) tellCall(e *Event, d *detail) {
 	before := w.shown[p]
 	w.shown[p] = &shown{e.Args, e.Key, e.Call}
 	tellArguments(before, e, at != nil && at.N == 1, d)
+	if e.Layer != "" {
+		d.left("in %s", plainName(e.Layer))
+	}
 	if e.CallID != "" {
 		d.left("id %s", shortKey(e.CallID))
 	}

@@ -32,7 +32,7 @@ func Faulty() []Specimen {
 	var all []Specimen
 	for _, part := range [][]Specimen{
 		counting(), refusals(), successes(), arguments(), keys(), waits(), hints(), deadlines(),
-		cancels(), leftovers(), endings(), terminals(), effects(), web(), breakers(),
+		cancels(), leftovers(), endings(), terminals(), effects(), web(), breakers(), layers(),
 	} {
 		all = append(all, part...)
 	}
