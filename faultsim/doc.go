@@ -64,13 +64,12 @@
 //	action cancel=before
 //	at-once
 //
-// The options of an attempt are hint=, form=date or form=ms, after= (the
-// latency), hang, done (the work is done whatever the caller sees), deaf (the
-// end of the context changes nothing) and cancel= (counted from the attempt's
-// arrival). Those of an action are after= (a pause before it begins), deadline=
-// and cancel=. The tool * is the
-// first that Subject puts on the stage. A line or its end that begins with # is
-// a comment.
+// The options of an attempt are items= (of a [Batch], the items that fail),
+// hint=, form=date or form=ms, after= (the latency), hang, done (the work is done
+// whatever the caller sees), deaf (the end of the context changes nothing) and
+// cancel= (counted from the attempt's arrival). Those of an action are after= (a
+// pause before it begins), deadline= and cancel=. The tool * is the first that
+// Subject puts on the stage. A line or its end that begins with # is a comment.
 //
 // # Function tools and HTTP tools
 //
@@ -78,7 +77,8 @@
 // looks at this tool; a class that is not there cannot happen to it. [Hinted]
 // makes an error that carries a wait. [Stage.Client] is an HTTP client whose
 // routes are tools: failures are statuses, Retry-After in its forms, resets and
-// refused connections. [Retrier] is the adapter of a retry library. A stage can
+// refused connections. [Batch] is a double of a function that does several items
+// in one call, and fails in single items as well. [Retrier] is the adapter of a retry library. A stage can
 // have several tools of both kinds.
 //
 // # Check

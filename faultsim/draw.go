@@ -27,6 +27,7 @@ type drawnTool struct {
 	refused []Fault // answers that end the action
 	hints   []HintForm
 	can     func(*Fault) bool
+	items   *drawnItems // of a batch; nil: it is none
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
@@ -47,6 +48,7 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 				*list = append(*list, Fault{Class: c, Done: true})
 			}
 		}
+		dt.items = d.itemsOf(t)
 		if d.p.Attempt > 0 {
 			dt.add(d.p, Fault{Hang: true})
 		}
@@ -127,7 +129,7 @@ const longest = 256
 // Where the policy allows many attempts, a whole run of plain failures is
 // drawn now and then: an overflow of the backoff shows only late in it.
 func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
-	if len(tool.retried)+len(tool.refused) == 0 {
+	if len(tool.retried)+len(tool.refused) == 0 && tool.items == nil {
 		return nil
 	}
 	most := min(d.p.MaxAttempts, 16) + 1
@@ -146,6 +148,9 @@ func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
 }
 
 func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
+	if tool.items != nil && coin(t) {
+		return tool.items.draw(t)
+	}
 	list := tool.retried
 	if len(list) == 0 || len(tool.refused) > 0 && oneIn(t, 3) {
 		list = tool.refused

@@ -21,6 +21,12 @@ type Fault struct {
 	Hint time.Duration
 	Form HintForm
 
+	// Items are the items of a [Batch] that fail, each with its class, while
+	// the others are done: "b:throttled,#3:forbidden". An item is named by its
+	// id, or by its number among those that the action sends this tool, in the
+	// order in which it first sends them. Class is then trace.Partial.
+	Items trace.Items
+
 	// Latency is the time until the answer.
 	Latency time.Duration
 
@@ -72,6 +78,9 @@ func (f *Fault) validate() error {
 		if d.value < 0 {
 			return fmt.Errorf("%s is %v: times are counted forward; 0 is none", d.field, d.value)
 		}
+	}
+	if err := f.validateItems(); err != nil {
+		return err
 	}
 	switch {
 	case f.Class > trace.Unknown:

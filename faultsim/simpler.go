@@ -69,6 +69,8 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 	for _, set := range []func(*Fault){
 		func(f *Fault) { f.Hint, f.Form = 0, HintSeconds },
 		func(f *Fault) { f.Form = HintSeconds },
+		withoutLastItem,
+		withoutFirstItem,
 		func(f *Fault) { f.Latency = 0 },
 		func(f *Fault) { f.Done = false },
 		func(f *Fault) { f.Deaf = false },

@@ -35,6 +35,7 @@ type Stage struct {
 	bodies  []*exchange // responses that have been delivered
 	misuse  []error
 	results map[ledgerKey]any
+	batches map[batchKey][]string // the items of an action at a tool, in the order in which it first sent them
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.

@@ -71,6 +71,9 @@ func (f *Fault) write(b *strings.Builder) {
 	} else {
 		b.WriteString(f.class().String())
 	}
+	if f.Items != "" {
+		b.WriteString(" items=" + string(f.Items))
+	}
 	option(b, "hint", f.Hint)
 	if f.Form != HintSeconds {
 		b.WriteString(" form=" + string(f.Form))
@@ -285,6 +288,8 @@ func (p *parser) planOption(name, value string) (err error) {
 
 func (f *Fault) option(name, value string) (err error) {
 	switch name {
+	case "items":
+		f.Items, err = parseItems(value)
 	case "hint":
 		f.Hint, err = positive(name, value)
 	case "form":
@@ -303,7 +308,7 @@ func (f *Fault) option(name, value string) (err error) {
 	case "deaf":
 		f.Deaf, err = true, bare(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an attempt; known are hint=, form=, after=, hang, done, deaf, cancel=", name)
+		err = fmt.Errorf("unknown option %q of an attempt; known are items=, hint=, form=, after=, hang, done, deaf, cancel=", name)
 	}
 	return err
 }

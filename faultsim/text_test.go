@@ -34,6 +34,9 @@ func anySchedule() *rapid.Generator[Schedule] {
 		if f.Hang {
 			f.Latency = 0
 		}
+		if f.Class == trace.Partial && !f.Hang {
+			f.Items = rapid.SampledFrom([]trace.Items{"", "b:throttled", "#1:invalid,a+b:reset,%2C:timeout"}).Draw(t, "items")
+		}
 		return f
 	})
 	name := rapid.OneOf(rapid.Just(Main), rapid.StringMatching(`[a-z][a-z.-]{0,9}`), rapid.String(),
@@ -84,6 +87,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("rehearse schedule 1\naction deadline=3s\n  weather 1 transient after=200ms\n  weather 2 throttled hint=2s form=date\naction cancel=before\nat-once\n")
 	f.Add("rehearse schedule 1\r\naction\r\n\t\"odd \\n name\" 2 ok hang done deaf cancel=1h # why\r\n")
 	f.Add("rehearse schedule 1\naction\n  a 1 ok\n  a 100000 ok\n")
+	f.Add("rehearse schedule 1\naction after=3s\n  a 1 partial items=b:throttled,#3:forbidden\n")
 	f.Add("rehearse case 1\ninvariant same-arguments\n\nrehearse schedule 1\naction\n")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {

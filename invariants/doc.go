@@ -71,6 +71,14 @@
 // an action costs over all layers and tools and shows the product, and
 // [Attributed] wants no attempt without a layer. Neither is part of a policy.
 //
+// # Batches
+//
+// An answer that is partial tells, in trace.Outcome.Items, what became of each
+// item. The policy then decides by the classes of the items: a retry is due
+// where one of them is retried. [BatchRetry] wants it to hold exactly those, and
+// a success only where no item is open. [SameArguments], [NoRetryAfter] and
+// [OneEffect] leave the requests of a batch to it.
+//
 // # Contested points
 //
 // Good libraries differ, so the policy declares:
@@ -94,7 +102,7 @@
 //   - What follows the last event of a trace: an action that is still waiting is no finding.
 //   - The upper end of a wait in which the program fetched credentials or asked what became of an attempt counts from that call's answer.
 //   - Hedged attempts (two at once, at one tool) overlap and are findings of Conforms.
-//   - Items of a batch have no place in a policy.
+//   - Requests of one batch at once, and the effects of its items: an item that was done while its caller saw a timeout may be done twice.
 //   - A breaker around the whole action, that counts actions and not attempts; and how long a probe may take that never ends.
 //   - The windows are exact. They suit virtual time, not recordings in real time.
 package invariants

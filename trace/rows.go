@@ -190,6 +190,9 @@ func (w *teller) tellCall(e *Event, d *detail) {
 	before := w.shown[p]
 	w.shown[p] = &shown{e.Args, e.Key, e.Call}
 	tellArguments(before, e, at != nil && at.N == 1, d)
+	if e.Outcome.Items != "" {
+		d.add("items %s", e.Outcome.Items.words())
+	}
 	if e.Layer != "" {
 		d.left("in %s", plainName(e.Layer))
 	}
@@ -312,6 +315,9 @@ func tellOutcome(e *Event, d *detail) {
 	o := e.Outcome
 	if o.Code != "" {
 		d.add("%s", plainName(o.Code))
+	}
+	if o.Items != "" {
+		d.add("%s", o.Items.words())
 	}
 	if o.Effect != EffectUnstated {
 		d.add("effect %s", strings.ReplaceAll(o.Effect.String(), "-", " "))

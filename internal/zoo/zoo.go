@@ -32,7 +32,7 @@ func Faulty() []Specimen {
 	var all []Specimen
 	for _, part := range [][]Specimen{
 		counting(), refusals(), successes(), arguments(), keys(), waits(), hints(), deadlines(),
-		cancels(), leftovers(), endings(), terminals(), effects(), web(), breakers(), layers(),
+		cancels(), leftovers(), endings(), terminals(), effects(), web(), breakers(), layers(), batches(),
 	} {
 		all = append(all, part...)
 	}
