@@ -52,6 +52,12 @@ type Adapter struct {
 	// default [Check] runs them on all cores.
 	Serial bool
 
+	// Breaker is the contract of the circuit breaker in front of the tools.
+	// With it, [Check] draws outages as well: many actions, with pauses between
+	// them. Reason must then say which error is the breaker's refusal,
+	// trace.ReasonBreakerOpen. Nil: there is no breaker.
+	Breaker *invariants.Breaker
+
 	// Invariants are further rules of the user's own.
 	Invariants []invariants.Invariant
 
@@ -63,6 +69,9 @@ type Adapter struct {
 // invariants returns all rules that the adapter is held to.
 func (a *Adapter) invariants() []invariants.Invariant {
 	implied := contractOf(&a.Policy).invariants
+	if a.Breaker != nil {
+		implied = a.Breaker.Invariants(a.Policy)
+	}
 	if len(a.Invariants) == 0 {
 		return implied
 	}
@@ -125,6 +134,9 @@ func (a *Adapter) validate() error {
 		if strings.TrimSpace(a.Accept[name]) == "" {
 			errs = append(errs, fmt.Errorf("adapter %q: Accept gives no reason for %q: say why the deviation is accepted", a.Name, name))
 		}
+	}
+	if a.Breaker != nil {
+		errs = append(errs, a.validateBreaker())
 	}
 	return errors.Join(append(errs, contractOf(&a.Policy).err)...)
 }

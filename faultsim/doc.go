@@ -65,15 +65,15 @@
 //	action cancel=before
 //	at-once
 //
-// The options of an attempt are hint=, form=date or form=ms, after= (the
-// latency), hang, done (the work is done whatever the caller sees), deaf (the
-// end of the context changes nothing), cancel= (counted from the attempt's
-// arrival), say="…" (the words of a failure, which are data and may lie),
-// wrap=wrapped or wrap=joined (how a function tool packs its error), work= (when
-// the work is done, counted from the arrival, whatever the caller sees) and twice
-// (the network delivers the call twice). Those of an action are deadline= and cancel=. The tool * is the
-// first that Subject puts on the stage. A line or its end that begins with # is
-// a comment.
+// The options of an attempt are items= (of a [Batch], the items that fail),
+// hint=, form=date or form=ms, after= (the latency), hang, done (the work is done
+// whatever the caller sees), deaf (the end of the context changes nothing),
+// cancel= (counted from the attempt's arrival), say="…" (the words of a failure,
+// which are data and may lie), wrap=wrapped or wrap=joined (how a function tool
+// packs its error), work= (when the work is done, counted from the arrival) and
+// twice (the network delivers the call twice). Those of an action are after= (a
+// pause before it begins), deadline= and cancel=. The tool * is the first that
+// Subject puts on the stage. A line or its end that begins with # is a comment.
 //
 // # Function tools and HTTP tools
 //
@@ -82,7 +82,8 @@
 // makes an error that carries a wait; [Value] answers a class with a value and no
 // error, as tools do that put their failures into the result. [Stage.Client] is an HTTP client whose
 // routes are tools: failures are statuses, Retry-After in its forms, resets and
-// refused connections. [Retrier] is the adapter of a retry library. A stage can
+// refused connections. [Batch] is a double of a function that does several items
+// in one call, and fails in single items as well. [Retrier] is the adapter of a retry library. A stage can
 // have several tools of both kinds.
 //
 // # Check
@@ -95,6 +96,10 @@
 // Now and then a failure has the words of a lie, or is packed with %w or
 // errors.Join. Trials run on all cores; the first that fails, by number, is the one that
 // counts, whatever the number of workers.
+//
+// Where the adapter declares a Breaker, half of the schedules are outages: up
+// to twelve actions that fail, are left by their callers or recover, with
+// pauses around the cooldown between them, in turn or at once.
 //
 // The failing schedule is run again alone, twenty times. If it always fails it
 // shrinks to the smallest that breaks the same invariant. If it fails now and

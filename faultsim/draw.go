@@ -14,9 +14,10 @@ import (
 // rapid, so that a failing schedule shrinks: towards fewer attempts, plain
 // failures, no latency, no hint, no cancel, one action.
 type drawer struct {
-	p      *invariants.Policy
-	tools  []drawnTool
-	single bool // one action only
+	p       *invariants.Policy
+	tools   []drawnTool
+	single  bool                // one action only
+	breaker *invariants.Breaker // nil: none
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -26,10 +27,11 @@ type drawnTool struct {
 	refused []Fault // answers that end the action
 	hints   []HintForm
 	can     func(*Fault) bool
+	items   *drawnItems // of a batch; nil: it is none
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
-	d := &drawer{p: &a.Policy}
+	d := &drawer{p: &a.Policy, breaker: a.Breaker}
 	for _, t := range tools {
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
@@ -46,6 +48,7 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 				*list = append(*list, Fault{Class: c, Done: true})
 			}
 		}
+		dt.items = d.itemsOf(t)
 		if d.p.Attempt > 0 {
 			dt.add(d.p, Fault{Hang: true})
 		}
@@ -83,6 +86,9 @@ func (d *drawer) first(kind func(Fault) bool) map[string]Fault {
 // schedules is the generator that [Check] draws from.
 func (d *drawer) schedules() *rapid.Generator[Schedule] {
 	return rapid.Custom(func(t *rapid.T) Schedule {
+		if d.breaker != nil && !d.single && coin(t) {
+			return d.outage(t)
+		}
 		n := 1
 		if !d.single && oneIn(t, 3) {
 			n = 2 + below(t, 2)
@@ -124,7 +130,7 @@ const longest = 256
 // Where the policy allows many attempts, a whole run of plain failures is
 // drawn now and then: an overflow of the backoff shows only late in it.
 func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
-	if len(tool.retried)+len(tool.refused) == 0 {
+	if len(tool.retried)+len(tool.refused) == 0 && tool.items == nil {
 		return nil
 	}
 	most := min(d.p.MaxAttempts, 16) + 1
@@ -143,6 +149,9 @@ func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
 }
 
 func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
+	if tool.items != nil && coin(t) {
+		return tool.items.draw(t)
+	}
 	list := tool.retried
 	if len(list) == 0 || len(tool.refused) > 0 && oneIn(t, 3) {
 		list = tool.refused

@@ -21,6 +21,12 @@ type Fault struct {
 	Hint time.Duration
 	Form HintForm
 
+	// Items are the items of a [Batch] that fail, each with its class, while
+	// the others are done: "b:throttled,#3:forbidden". An item is named by its
+	// id, or by its number among those that the action sends this tool, in the
+	// order in which it first sends them. Class is then trace.Partial.
+	Items trace.Items
+
 	// Latency is the time until the answer.
 	Latency time.Duration
 
@@ -98,6 +104,9 @@ func (f *Fault) validate() error {
 			return fmt.Errorf("%s is %v: a trial plays a year (%v) at most", d.field, d.value, longestTime)
 		}
 	}
+	if err := f.validateItems(); err != nil {
+		return err
+	}
 	switch {
 	case f.Class > trace.Unknown:
 		return fmt.Errorf("Class is %v, which does not exist", f.Class)
@@ -129,6 +138,10 @@ const Main = "*"
 
 // A Plan is one action of a schedule.
 type Plan struct {
+	// After is a pause before the action begins: from the end of the one before
+	// it, or from its begin where the actions run at once. 0: none.
+	After time.Duration
+
 	// Faults holds, for each tool by name, the faults of its first attempt in
 	// this action, its second, and so on. Attempts beyond the list are
 	// answered at once.

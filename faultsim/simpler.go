@@ -27,6 +27,9 @@ func simpler(s Schedule, d *drawer) iter.Seq[Schedule] {
 
 func simplerPlan(s Schedule, i int, d *drawer, yield func(Schedule) bool) bool {
 	p := &s.Actions[i]
+	if p.After != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].After = 0 })) {
+		return false
+	}
 	if p.Deadline != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].Deadline = 0 })) {
 		return false
 	}
@@ -66,6 +69,8 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 	for _, set := range []func(*Fault){
 		func(f *Fault) { f.Hint, f.Form = 0, HintSeconds },
 		func(f *Fault) { f.Form = HintSeconds },
+		withoutLastItem,
+		withoutFirstItem,
 		func(f *Fault) { f.Latency = 0 },
 		func(f *Fault) { f.Twice = false },
 		func(f *Fault) { f.Done, f.Work = f.works(), 0 },

@@ -36,6 +36,7 @@ type Stage struct {
 	bodies  []*exchange // responses that have been delivered
 	misuse  []error
 	results map[ledgerKey]any
+	batches map[batchKey][]string // the items of an action at a tool, in the order in which it first sent them
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.
@@ -152,6 +153,9 @@ func (s *Stage) main() string {
 // fits reports why the schedule cannot be played on this stage; nil: it can.
 func (s *Stage) fits(sched *Schedule) error {
 	for i := range sched.Actions {
+		if d := sched.Actions[i].After; d < 0 {
+			return fmt.Errorf("faultsim: the pause before action %d is %v: times are counted forward; 0 is none", i+1, d)
+		}
 		if d := sched.Actions[i].Deadline; d < 0 {
 			return fmt.Errorf("faultsim: the deadline of action %d is %v: count it from the action's begin, or leave it 0 for none", i+1, d)
 		}

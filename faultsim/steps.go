@@ -81,6 +81,7 @@ func rank(t *drawnTool, f Fault) int {
 func rounder(s Schedule, i int, yield func(Schedule) bool) bool {
 	p := &s.Actions[i]
 	for _, at := range []func(*Plan) *time.Duration{
+		func(p *Plan) *time.Duration { return &p.After },
 		func(p *Plan) *time.Duration { return &p.Deadline },
 		func(p *Plan) *time.Duration { return &p.Cancel },
 	} {

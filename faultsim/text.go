@@ -20,7 +20,7 @@ const scheduleHeader = "rehearse schedule 1"
 //	action deadline=3s
 //	  weather 1 transient after=200ms
 //	  weather 2 throttled hint=2s
-//	action cancel=1.5s
+//	action after=30s cancel=1.5s
 //	at-once
 //
 // [Parse] reads it back. Attempts that are not listed are answered at once, and
@@ -39,6 +39,7 @@ func (s Schedule) String() string {
 
 func (p *Plan) write(b *strings.Builder) {
 	b.WriteString("action")
+	option(b, "after", p.After)
 	option(b, "deadline", p.Deadline)
 	if p.Cancel < 0 {
 		b.WriteString(" cancel=before")
@@ -69,6 +70,9 @@ func (f *Fault) write(b *strings.Builder) {
 		b.WriteString("hang")
 	} else {
 		b.WriteString(f.class().String())
+	}
+	if f.Items != "" {
+		b.WriteString(" items=" + string(f.Items))
 	}
 	option(b, "hint", f.Hint)
 	if f.Form != HintSeconds {
@@ -279,6 +283,8 @@ func (p *parser) options(words []string, set func(name, value string) error) err
 func (p *parser) planOption(name, value string) (err error) {
 	plan := &p.s.Actions[len(p.s.Actions)-1]
 	switch name {
+	case "after":
+		plan.After, err = positive(name, value)
 	case "deadline":
 		plan.Deadline, err = positive(name, value)
 	case "cancel":
@@ -286,13 +292,15 @@ func (p *parser) planOption(name, value string) (err error) {
 			plan.Cancel, err = positive(name, value)
 		}
 	default:
-		err = fmt.Errorf("unknown option %q of an action; known are deadline=, cancel=", name)
+		err = fmt.Errorf("unknown option %q of an action; known are after=, deadline=, cancel=", name)
 	}
 	return err
 }
 
 func (f *Fault) option(name, value string) (err error) {
 	switch name {
+	case "items":
+		f.Items, err = parseItems(value)
 	case "hint":
 		f.Hint, err = positive(name, value)
 	case "form":
@@ -319,7 +327,7 @@ func (f *Fault) option(name, value string) (err error) {
 	case "twice":
 		f.Twice, err = true, bare(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an attempt; known are hint=, form=, after=, hang, done, deaf, cancel=, say=, wrap=, work=, twice", name)
+		err = fmt.Errorf("unknown option %q of an attempt; known are items=, hint=, form=, after=, hang, done, deaf, cancel=, say=, wrap=, work=, twice", name)
 	}
 	return err
 }

@@ -43,6 +43,9 @@ func anySchedule() *rapid.Generator[Schedule] {
 		}
 		f.Work = duration.Draw(t, "work")
 		f.Twice = rapid.Bool().Draw(t, "twice")
+		if f.Class == trace.Partial && !f.Hang {
+			f.Items = rapid.SampledFrom([]trace.Items{"", "b:throttled", "#1:invalid,a+b:reset,%2C:timeout"}).Draw(t, "items")
+		}
 		return f
 	})
 	name := rapid.OneOf(rapid.Just(Main), rapid.StringMatching(`[a-z][a-z.-]{0,9}`), rapid.String(),
@@ -51,6 +54,7 @@ func anySchedule() *rapid.Generator[Schedule] {
 		s := Schedule{Actions: make([]Plan, rapid.IntRange(1, 3).Draw(t, "actions")), AtOnce: rapid.Bool().Draw(t, "at once")}
 		for i := range s.Actions {
 			p := &s.Actions[i]
+			p.After = duration.Draw(t, "after")
 			p.Deadline = duration.Draw(t, "deadline")
 			p.Cancel = duration.Draw(t, "cancel")
 			if rapid.Bool().Draw(t, "before") {
@@ -92,6 +96,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("rehearse schedule 1\naction deadline=3s\n  weather 1 transient after=200ms\n  weather 2 throttled hint=2s form=date\naction cancel=before\nat-once\n")
 	f.Add("rehearse schedule 1\r\naction\r\n\t\"odd \\n name\" 2 ok hang done deaf cancel=1h # why\r\n")
 	f.Add("rehearse schedule 1\naction\n  a 1 ok\n  a 100000 ok\n")
+	f.Add("rehearse schedule 1\naction after=3s\n  a 1 partial items=b:throttled,#3:forbidden\n")
 	f.Add("rehearse case 1\ninvariant same-arguments\n\nrehearse schedule 1\naction\n")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -200,6 +200,7 @@ func (x *trial) inTurn(action Action, plans []Plan) {
 		if i > 0 {
 			evenOut()
 		}
+		plans[i].pause()
 		ctx, a := x.begin(&plans[i])
 		a.dog = time.AfterFunc(x.longest, func() {
 			if x.hangs(a) {
@@ -213,6 +214,13 @@ func (x *trial) inTurn(action Action, plans []Plan) {
 		}
 	}
 	x.finish()
+}
+
+// pause waits for as long as the plan says, before its action begins.
+func (p *Plan) pause() {
+	if p.After > 0 {
+		time.Sleep(p.After)
+	}
 }
 
 // evenOut sleeps to the next ten nanoseconds: an action that ends with the
@@ -279,6 +287,7 @@ func (x *trial) together(action Action, plans []Plan) {
 	}
 	all := make([]running, len(plans))
 	for i := range plans {
+		plans[i].pause()
 		ctx, a := x.begin(&plans[i])
 		all[i] = running{a, make(chan struct{})}
 		go func() {
@@ -451,9 +460,16 @@ func (x *trial) horizon() time.Duration {
 		add(hi)
 		add(p.Attempt)
 	}
+	if x.s.AtOnce {
+		one := sum
+		for range len(x.s.Actions) - drawnAtOnce { // they may wait for each other
+			add(one)
+		}
+	}
 	add(p.Budget)
 	for i := range x.s.Actions {
 		plan := &x.s.Actions[i]
+		add(plan.After)
 		add(plan.Deadline)
 		add(max(plan.Cancel, 0))
 		for _, faults := range plan.Faults {

@@ -49,8 +49,8 @@ func NoRetryAfter(list ...trace.Class) Invariant {
 		func(a *trace.Action, s *trace.Series) (v Verdict) {
 			for i := range s.Attempts {
 				at := &s.Attempts[i]
-				if !at.Seen || !refused.has(at.Outcome.Class) {
-					continue
+				if !at.Seen || !refused.has(at.Outcome.Class) || at.Outcome.Items != "" {
+					continue // of a batch, the items decide: see [BatchRetry]
 				}
 				v.Applied++
 				if again := after(s, i); again != nil && refused.all(at, again) {
@@ -128,8 +128,9 @@ func SameArguments() Invariant {
 			first := 0
 			for i := 1; i < len(s.Attempts); i++ {
 				at := &s.Attempts[i]
-				if before := &s.Attempts[i-1]; before.Seen && before.Outcome.Class == trace.Invalid {
-					first = i
+				before := &s.Attempts[i-1]
+				if before.Seen && before.Outcome.Class == trace.Invalid || at.Items != "" && before.Items != "" {
+					first = i // corrected, or a batch: see [BatchRetry]
 					continue
 				}
 				v.Applied = 1

@@ -22,6 +22,11 @@ func Conforms(p Policy) Invariant {
 			return broken("conforms", oneLine(first), "mend the policy first; Policy.Validate lists all that is wrong with it")
 		}}
 	}
+	return conforms(p, nil)
+}
+
+// conforms is Conforms for code with a breaker; nil: it has none.
+func conforms(p Policy, b *Breaker) Invariant {
 	return sceneRule("conforms", fmt.Sprintf("the attempts are those of policy %q", p.ID),
 		func(sc scene, a *trace.Action) Verdict {
 			var v Verdict
@@ -33,14 +38,15 @@ func Conforms(p Policy) Invariant {
 				v.report(a, "the action ended without an attempt", "call the tool at least once", a.EndEvent)
 			}
 			for i := range a.Series {
-				v.conform(&p, sc, a, &a.Series[i])
+				v.conform(&p, b, sc, a, &a.Series[i])
 			}
 			return v
 		})
 }
 
-func (v *Verdict) conform(p *Policy, sc scene, a *trace.Action, s *trace.Series) {
-	for w := p.walk(sc, a, s); w.next(); {
+func (v *Verdict) conform(p *Policy, b *Breaker, sc scene, a *trace.Action, s *trace.Series) {
+	w := p.walk(sc, a, s)
+	for w.breaker = b; w.next(); {
 		v.Applied++
 		if text, advice := w.judge(); text != "" {
 			answer, after := w.evidence()
@@ -69,6 +75,8 @@ func (w *walk) judge() (text, advice string) {
 		return w.timing()
 	case !w.a.Ended:
 		return "", "" // the trace does not show what became of it
+	case w.refused():
+		return "", ""
 	case w.d.Do == Go:
 		if w.excused() {
 			return "", ""

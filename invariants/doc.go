@@ -64,6 +64,30 @@
 //		invariants.Verify(t, weather.Trace(), invariants.MaxAttempts(3), invariants.SameArguments())
 //	}
 //
+// # Circuit breakers
+//
+// A [Breaker] is a contract of its own, beside the policy: a breaker counts the
+// attempts of all actions, where a policy judges one. [CircuitBreaker] follows
+// its states along the whole trace, and [Breaker.Invariants] is all that policy
+// and breaker imply together. A refusal shows as an action that ends as
+// breaker-open. What the trace leaves open, as at ties of instants, is legal
+// both ways: the automaton keeps every state in which the breaker may be.
+//
+// # Layers
+//
+// A retrying caller over a retrying client multiplies. Where trace.Layer names
+// the layers, every attempt tells which made it; [PhysicalAttempts] bounds what
+// an action costs over all layers and tools and shows the product, and
+// [Attributed] wants no attempt without a layer. Neither is part of a policy.
+//
+// # Batches
+//
+// An answer that is partial tells, in trace.Outcome.Items, what became of each
+// item. The policy then decides by the classes of the items: a retry is due
+// where one of them is retried. [BatchRetry] wants it to hold exactly those, and
+// a success only where no item is open. [SameArguments], [NoRetryAfter] and
+// [OneEffect] leave the requests of a batch to it.
+//
 // # Contested points
 //
 // Good libraries differ, so the policy declares:
@@ -74,6 +98,7 @@
 //   - jitter, and whether the cap comes before or after it: Backoff.Jitter, Backoff.CapIs
 //   - a next attempt that does not fit: Late for the caller's deadline, BudgetLate for the own budget (stop at once, or begin the wait)
 //   - whether the budget ends an attempt under way: BudgetCuts
+//   - what a breaker counts, how many probes must succeed, whether a refusal closes it or counts for nothing: Breaker.Failures, Successes, RefusalsNeutral
 //   - zero attempts: an error, since it means default, unlimited or none elsewhere; [Unlimited] needs a Budget
 //
 // What is a coin flip in any program is legal both ways: an attempt at the very
@@ -86,7 +111,8 @@
 //   - What follows the last event of a trace: an action that is still waiting is no finding.
 //   - The upper end of a wait in which the program fetched credentials or asked what became of an attempt counts from that call's answer.
 //   - Hedged attempts (two at once, at one tool) overlap and are findings of Conforms.
-//   - Circuit breakers, and items of a batch, have no place in a policy.
 //   - What follows a repeat that Desired reads as done: a next request to the same tool in the same action counts as drift, since the trace alone does not know of the success.
+//   - Requests of one batch at once, and the effects of its items: an item that was done while its caller saw a timeout may be done twice.
+//   - A breaker around the whole action, that counts actions and not attempts; and how long a probe may take that never ends.
 //   - The windows are exact. They suit virtual time, not recordings in real time.
 package invariants

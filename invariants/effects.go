@@ -41,6 +41,8 @@ func ledgerOf(tr *trace.Trace, a *trace.Action) ledger {
 	for i, e := range a.Effects {
 		l[i] = entry{tr.Events[e].Call, e}
 	}
+	// Of a batch each item is done by itself.
+	l = slices.DeleteFunc(l, func(e entry) bool { return tr.Events[e.event].Outcome.Items != "" })
 	slices.SortStableFunc(l, func(x, y entry) int { return x.call - y.call })
 	return l
 }

@@ -61,9 +61,13 @@ func lostEvidence(a *trace.Action) (text, advice string) {
 	}
 	switch seen := last.Seen && last.End <= a.End && (last.AnswerEvent < a.EndEvent); {
 	case !seen:
+	case last.Items != "" && last.Outcome.Class == trace.OK && failedItems(a):
+		// The batch went through but for items that failed before.
 	case last.Outcome.Class == trace.OK && len(a.Series) == 1 && !outlived(last):
 		return fmt.Sprintf("%s answered, but the action failed with %q", last.Tool, short([]byte(a.Error))),
 			"judge the structured status, not words in the payload; and let no logging or bookkeeping failure hide a success"
+	case last.Outcome.Failed() && a.Reason == trace.ReasonBreakerOpen:
+		// The refusal of the breaker came after it, and is the last error.
 	case last.Outcome.Failed() && a.Cause < 0:
 		return fmt.Sprintf("the returned error %q keeps nothing of the last failure (%v)", short([]byte(a.Error)), last.Outcome.Class),
 			"wrap the last error with %w, so that errors.Is and errors.As find it"

@@ -93,7 +93,11 @@ func (s *Series) Next(o trace.Outcome, at time.Duration) Decision {
 	if o.Class == trace.OK || s.reached(&o) {
 		return stop(trace.ReasonSuccess, at)
 	}
+	o, mixed := s.p.itemised(o)
 	d, final := s.final(&o, at)
+	if mixed {
+		d.also |= reasonSet(trace.ReasonPartial)
+	}
 	d.also |= s.overdue(at)
 	if s.p.effect(&o) == trace.EffectUnknown {
 		s.unclear = true
@@ -151,7 +155,7 @@ func (s *Series) byClass(o *trace.Outcome, at time.Duration) (Decision, bool) {
 	used := s.p.MaxAttempts != Unlimited && s.attempts >= s.p.MaxAttempts
 	var d Decision
 	switch {
-	case !s.p.Retries(class):
+	case !s.p.Retries(class), o.Class == trace.Partial && o.Items != "": // none of its items is retried
 		d = stop(s.p.refusal(o), at)
 		if d.Reason != trace.ReasonOutcomeUnknown {
 			d.also |= reasonSet(trace.ReasonRefused)

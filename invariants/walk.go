@@ -20,6 +20,8 @@ type walk struct {
 	s    *trace.Series
 	auto Series
 	i    int
+
+	breaker *Breaker // nil: none is declared
 }
 
 // A step is one answer, what the policy allows after it, and what followed.
@@ -73,13 +75,13 @@ func (w *walk) decide() {
 	}
 	before := w.auto
 	w.read(w.at.Outcome, w.at.End)
-	if w.fits() {
+	if w.fits() || w.refused() {
 		return
 	}
 	first, after := w.step, w.auto
 	w.auto = before
 	w.read(o, at)
-	if w.followed() < at || !w.fits() {
+	if w.followed() < at || !w.fits() && !w.refused() {
 		w.step, w.auto = first, after
 	}
 }

@@ -59,6 +59,8 @@ type Attempt struct {
 	N           int             // number within its series, from 1
 	Tool        string          // the tool that was reached
 	CallID      string          // the id that the model or the protocol gave the call; empty: none
+	Layer       string          // the path of the layers above it, outermost first; empty: none is declared
+	Items       Items           // of a batch: what it asks for; empty: it is none
 	Key         string          // the idempotency key that it carried; empty: none
 	Args        json.RawMessage // canonical, without the key; nil: none
 	Result      json.RawMessage // of its answer, canonical; nil: none

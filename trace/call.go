@@ -14,6 +14,8 @@ type Call struct {
 	ID   string          // the id that the model or the protocol gave it; empty: none
 	Args json.RawMessage // any JSON; kept in canonical form and never aliased
 	Key  string          // the idempotency key, where it is not in Args
+
+	Items Items // of a batch: what it asks for; empty: it is none
 }
 
 // A Pending call has begun and has not been answered.
@@ -52,6 +54,7 @@ func (r *Recorder) Call(ctx context.Context, c Call) Pending {
 	e.At, e.Kind, e.Role, e.Call = at, KindCall, c.Role, p.number
 	p.place(e)
 	e.Key, e.Args, e.Deadline = p.hidden, args, r.deadline(ctx)
+	e.Layer, e.Outcome.Items = layerOf(ctx, p.op), r.hideItems(c.Items)
 	if c.ID != "" {
 		e.CallID = r.hideText(KeepCallID, c.ID)
 	}
@@ -173,6 +176,9 @@ func (p Pending) Key() string { return p.key }
 // It is needed only where the tool does not answer at once when that happens.
 func (p Pending) Interrupt(o Outcome) { p.record(KindInterrupt, o, nil, nil) }
 
+// EffectOf records that the tool did these items of a batch.
+func (p Pending) EffectOf(items Items) { p.record(KindEffect, Outcome{Items: items}, nil, nil) }
+
 // Effect records that the tool did what it was asked.
 func (p Pending) Effect() { p.record(KindEffect, Outcome{}, nil, nil) }
 
@@ -197,6 +203,7 @@ func (p Pending) record(kind Kind, o Outcome, result json.RawMessage, err error)
 	at := r.now()
 	e := r.next()
 	e.At, e.Kind, e.Call, e.Outcome = at, kind, p.number, o
+	e.Outcome.Items = r.hideItems(o.Items)
 	p.place(e)
 	if kind == KindEffect {
 		e.Key = p.hidden

@@ -152,6 +152,7 @@ type Outcome struct {
 	Advice Advice        `json:"advice,omitzero"` // the tool's own word on retrying
 	Hint   time.Duration `json:"hint,omitzero"`   // the wait that the tool asked for; 0: none
 	Slack  time.Duration `json:"slack,omitzero"`  // how much later than Hint a faithful reader may come: an HTTP-date has whole seconds
+	Items  Items         `json:"items,omitzero"`  // of a batch: what became of each item; empty: not told
 	Code   string        `json:"code,omitzero"`   // the tool's own error code, or the HTTP status; never redacted
 }
 

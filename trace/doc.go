@@ -34,7 +34,8 @@
 //
 // The zero [Recorder] is ready to use. [Record] wraps a tool that is a function,
 // [Recorder.Transport] one that is reached over HTTP, [Recorder.Sleeper] the
-// function that waits between attempts, where the program has one; [Do] runs an
+// function that waits between attempts, where the program has one; [Layer] names
+// a part of the program that retries by itself, for the calls below it; [Do] runs an
 // action. A double, which decides itself when a tool is reached and answers,
 // uses what they are made of: [Recorder.Begin], [Recorder.Call], [Pending].
 //

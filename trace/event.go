@@ -78,11 +78,12 @@ type Event struct {
 	Action    string          // the action's name; empty: the only, undeclared one
 	Tool      string          // of a call, and of what came of it
 	CallID    string          // the id that the model or the protocol gave the call
+	Layer     string          // of a call: the path of the layers above it, outermost first; see [Layer]
 	Key       string          // the idempotency key that the call carried
 	Args      json.RawMessage // canonical, without the key
 	Result    json.RawMessage // of an answer, or of the action's end
 	Want      json.RawMessage // of an end: the result that the evidence calls for; nil: not known
-	Outcome   Outcome         // of an answer or interrupt: what the caller saw
+	Outcome   Outcome         // of an answer or interrupt: what the caller saw; of a batch's call, Items: what it asks for
 	Deadline  time.Duration   // instant at which the given context ends, since Start; 0: none
 	Wait      time.Duration   // the wait that was asked for
 	Error     string          // text of the error; never empty where there was one

@@ -52,12 +52,14 @@ var eventFields = fields[Event]{
 	numberField("call", func(e *Event) *int { return &e.Call }, 0),
 	enumField("role", func(e *Event) *Role { return &e.Role }),
 	textField("call_id", func(e *Event) *string { return &e.CallID }),
+	textField("layer", func(e *Event) *string { return &e.Layer }),
 	textField("key", func(e *Event) *string { return &e.Key }),
 	boolField("ambiguous", func(e *Event) *bool { return &e.Ambiguous }),
 	jsonField("args", func(e *Event) *json.RawMessage { return &e.Args }),
 	durationField("deadline", func(e *Event) *time.Duration { return &e.Deadline }),
 	durationField("wait", func(e *Event) *time.Duration { return &e.Wait }),
 	enumField("class", func(e *Event) *Class { return &e.Outcome.Class }),
+	itemsField(),
 	textField("code", func(e *Event) *string { return &e.Outcome.Code }),
 	durationField("hint", func(e *Event) *time.Duration { return &e.Outcome.Hint }),
 	durationField("slack", func(e *Event) *time.Duration { return &e.Outcome.Slack }),
@@ -69,6 +71,22 @@ var eventFields = fields[Event]{
 	jsonField("want", func(e *Event) *json.RawMessage { return &e.Want }),
 	numberField("cause", func(e *Event) *int { return &e.Cause }, -1),
 	numberField("count", func(e *Event) *int { return &e.Count }, 0),
+}
+
+func itemsField() field[Event] {
+	f := textField("items", func(e *Event) *string { return (*string)(&e.Outcome.Items) })
+	f.check = func(e *Event) error {
+		_, err := ParseItems(string(e.Outcome.Items))
+		return unprefixed(err)
+	}
+	text := f.take
+	f.take = func(e *Event, raw json.RawMessage) error {
+		if err := text(e, raw); err != nil {
+			return err
+		}
+		return f.check(e)
+	}
+	return f
 }
 
 // put appends v as a JSON object.

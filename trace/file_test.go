@@ -196,6 +196,13 @@ func enumGen[E ~uint8](last E) *rapid.Generator[E] {
 	return rapid.Map(rapid.IntRange(0, int(last)), func(n int) E { return E(n) })
 }
 
+func itemsGen() *rapid.Generator[trace.Items] {
+	item := rapid.Custom(func(t *rapid.T) trace.Item {
+		return trace.Item{ID: textGen().Draw(t, "id"), Class: enumGen(trace.Unknown).Draw(t, "class")}
+	})
+	return rapid.Map(rapid.SliceOfN(item, 0, 3), func(list []trace.Item) trace.Items { return trace.ItemsOf(list...) })
+}
+
 // eventGen draws an event with any fields; its kind and time fit the trace.
 func eventGen(at time.Duration, open *[]int, calls *int) *rapid.Generator[trace.Event] {
 	return rapid.Custom(func(t *rapid.T) trace.Event {
@@ -204,11 +211,12 @@ func eventGen(at time.Duration, open *[]int, calls *int) *rapid.Generator[trace.
 			Kind: 1 + enumGen(trace.KindSpin-1).Draw(t, "kind"), Role: enumGen(trace.RoleReconcile).Draw(t, "role"),
 			Reason: enumGen(trace.ReasonEscalated).Draw(t, "reason"), Ambiguous: rapid.Bool().Draw(t, "ambiguous"),
 			Action: textGen().Draw(t, "action"), Tool: textGen().Draw(t, "tool"),
-			CallID: textGen().Draw(t, "call id"), Key: textGen().Draw(t, "key"),
+			CallID: textGen().Draw(t, "call id"), Layer: textGen().Draw(t, "layer"), Key: textGen().Draw(t, "key"),
 			Args: jsonGen().Draw(t, "args"), Result: jsonGen().Draw(t, "result"), Want: jsonGen().Draw(t, "want"),
 			Outcome: trace.Outcome{
 				Class: enumGen(trace.Unknown).Draw(t, "class"), Effect: enumGen(trace.EffectUnknown).Draw(t, "effect"),
 				Advice: enumGen(trace.AdviceStop).Draw(t, "advice"), Hint: durationGen().Draw(t, "hint"), Slack: durationGen().Draw(t, "slack"), Code: textGen().Draw(t, "code"),
+				Items: itemsGen().Draw(t, "items"),
 			},
 			Deadline: durationGen().Draw(t, "deadline"), Wait: durationGen().Draw(t, "wait"),
 			Error: textGen().Draw(t, "error"),

@@ -30,7 +30,7 @@ type Recorder struct {
 	// clear, by dotted path, with all that is inside them; [KeepError],
 	// [KeepKey], [KeepCallID] and [KeepPath] stand for what is no field. All
 	// other values become digests that still compare equal. Nil keeps none.
-	// What the programmer chose stays in clear: names of actions, tools and
+	// What the programmer chose stays in clear: names of actions, tools, layers and
 	// fields, and error codes. A panic of Keep keeps nothing.
 	Keep func(field string) bool
 

@@ -14,6 +14,7 @@ const (
 	KeepError  = "error"           // the text of an error
 	KeepKey    = "idempotency-key" // the idempotency key, wherever it came from
 	KeepCallID = "call-id"         // the id that the model or the protocol gave a call
+	KeepItem   = "item"            // the ids of a batch's items
 	KeepPath   = "path"            // the path of a URL in arguments and in a derived tool name
 )
 

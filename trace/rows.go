@@ -197,6 +197,12 @@ func (w *teller) tellCall(e *Event, d *detail) {
 		before = &shown{b.Args, b.Key, b.Call}
 	}
 	tellArguments(before, e, at != nil && at.N == 1, d)
+	if e.Outcome.Items != "" {
+		d.add("items %s", e.Outcome.Items.words())
+	}
+	if e.Layer != "" {
+		d.left("in %s", plainName(e.Layer))
+	}
 	if e.CallID != "" {
 		d.left("id %s", shortKey(e.CallID))
 	}
@@ -316,6 +322,9 @@ func tellOutcome(e *Event, d *detail) {
 	o := e.Outcome
 	if o.Code != "" {
 		d.add("%s", plainName(o.Code))
+	}
+	if o.Items != "" {
+		d.add("%s", o.Items.words())
 	}
 	if o.Effect != EffectUnstated {
 		d.add("effect %s", strings.ReplaceAll(o.Effect.String(), "-", " "))

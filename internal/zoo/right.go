@@ -40,6 +40,11 @@ func Right() []Specimen {
 		specimen("own-conflict-is-unknown", conflicting(ownIsUnknown)),
 		specimen("quotes-the-error", weather(quotesError)),
 		specimen("reads-the-answer", seating(func(ctx context.Context, ask seats) (seat, error) { return patientSeat(ctx, ask, readSeat) })),
+		specimen("breaker-in-a-row", guarded(inARow(), func(*guard) {})),
+		specimen("breaker-by-rate", guarded(byRate(), func(g *guard) { g.rate = true })),
+		specimen("app-owns-the-retries", layered(4, settings{app: 4, sdk: 1})),
+		specimen("sdk-owns-the-retries", layered(3, settings{app: 1, sdk: 3})),
+		specimen("batch-of-records", putting(putsRest)),
 	}
 }
 

@@ -40,7 +40,7 @@ Which check finds which mistake. Each fault is a subject in internal/zoo: ordina
 |---|---|---|---|---|
 `)
 	b.WriteString(strings.Join(g.rows, "\n"))
-	fmt.Fprintf(&b, "\n\n%d faults, all found by Check. The rows of the matrix find %d of them; the others need two things at once, such as a hint in the middle of a streak, which a row does not have.\n", len(g.rows), len(g.rows)-g.none)
+	fmt.Fprintf(&b, "\n\n%d faults, all found by Check. The rows of the matrix find %d of them; the others need more than a row has, such as a hint in the middle of a streak or an outage over many actions.\n", len(g.rows), len(g.rows)-g.none)
 	return b.String()
 }
 
@@ -72,7 +72,7 @@ func size(s faultsim.Schedule) int {
 	}
 	add(s.AtOnce)
 	for _, p := range s.Actions {
-		add(p.Deadline != 0, p.Cancel != 0)
+		add(p.After != 0, p.Deadline != 0, p.Cancel != 0)
 		for _, faults := range p.Faults {
 			for _, f := range faults {
 				add(f != (faultsim.Fault{}), f.Hint != 0, f.Form != "", f.Latency != 0, f.Done, f.Deaf, f.Cancel != 0, f.Say != "", f.Wrap != "", f.Work != 0, f.Twice)

@@ -1,0 +1,97 @@
+package faultsim
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// batchAdapter puts a batch of three items on the stage, which the function sends.
+func batchAdapter(send func(context.Context, trace.Func[[]string, []ItemResult[int]]) error) Adapter {
+	a := homeAdapter()
+	a.Policy = invariants.Policy{ID: "records/v1", MaxAttempts: 2, Retry: []trace.Class{trace.Transient}, Undone: []trace.Class{trace.Transient}}
+	a.Invariants = []invariants.Invariant{invariants.BatchRetry()}
+	a.Subject = func(s *Stage) Action {
+		put := Batch(s, "records", func(item string) string { return item },
+			func(_ context.Context, item string) (int, error) { return len(item), nil },
+			Errors{trace.Transient: errBusy, trace.Forbidden: errForbidden})
+		return func(ctx context.Context) (any, error) { return nil, send(ctx, put) }
+	}
+	return a
+}
+
+func TestABatchFailsInItsItems(t *testing.T) {
+	s, err := Parse("rehearse schedule 1\naction\n  records 1 partial items=b:transient,#3:forbidden after=1s\n  records 2 transient\n")
+	require.NoError(t, err)
+	var first, second, third []ItemResult[int]
+	r := Trial(t, batchAdapter(func(ctx context.Context, put trace.Func[[]string, []ItemResult[int]]) error {
+		first, _ = put(ctx, []string{"a", "b", "ccc"})
+		second, err = put(ctx, []string{"b"})
+		third, _ = put(ctx, []string{"b"})
+		return errors.New("c is forbidden")
+	}), s)
+	require.NoError(t, r.Err)
+	require.Equal(t, []ItemResult[int]{{ID: "a", Out: 1}, {ID: "b", Err: errBusy}, {ID: "ccc", Err: errForbidden}}, first)
+	require.Nil(t, second)
+	require.ErrorIs(t, err, errBusy)
+	require.Equal(t, []ItemResult[int]{{ID: "b", Out: 1}}, third)
+
+	attempts := r.Trace.Actions()[0].Attempts
+	require.Len(t, attempts, 3)
+	require.Equal(t, trace.Items("a,b,ccc"), attempts[0].Items)
+	require.Equal(t, trace.Outcome{Class: trace.Partial, Items: "a:ok,b:transient,ccc:forbidden"}, attempts[0].Outcome)
+	require.Equal(t, trace.Outcome{Class: trace.Transient}, attempts[1].Outcome)
+	require.Equal(t, trace.Outcome{Class: trace.OK, Items: "b:ok"}, attempts[2].Outcome)
+	require.Equal(t, time.Second, attempts[0].End)
+	require.Equal(t, []string{"attempts-bounded", "conforms"}, names(r.Findings))
+	require.Contains(t, r.Trace.Timeline(), "a ok, b transient, ccc forbidden")
+	var done []trace.Items
+	for _, e := range r.Trace.Actions()[0].Effects {
+		done = append(done, r.Trace.Events[e].Outcome.Items)
+	}
+	require.Equal(t, []trace.Items{"a", "b"}, done)
+}
+
+func TestItemsFitABatchOnly(t *testing.T) {
+	fault := Fault{Class: trace.Partial, Items: "#1:transient"}
+	require.ErrorContains(t, Trial(t, homeAdapter(), One(fault)).Err, "cannot answer as attempt 1 plans")
+	a := batchAdapter(func(context.Context, trace.Func[[]string, []ItemResult[int]]) error { return errBusy })
+	require.NoError(t, Trial(t, a, One(fault)).Err)
+	fault.Items = "#1:reset"
+	require.ErrorContains(t, Trial(t, a, One(fault)).Err, "cannot answer", "the tool has no such failure")
+	fault.Class = trace.Transient
+	require.ErrorContains(t, Trial(t, a, One(fault)).Err, "Items are set")
+	for _, bad := range []string{"b", "b:ok", "b:wrong", "%zz:reset"} {
+		_, err := Parse("rehearse schedule 1\naction\n  records 1 partial items=" + bad + "\n")
+		require.ErrorContains(t, err, "line 3: items="+bad, bad)
+	}
+}
+
+// Both kinds of failures are drawn for a batch: of requests and of items.
+func TestFailuresOfItemsAreDrawn(t *testing.T) {
+	a := batchAdapter(func(context.Context, trace.Func[[]string, []ItemResult[int]]) error { return nil })
+	tools, err := inspect(t, &a)
+	require.NoError(t, err)
+	gen := newDrawer(&a, tools).schedules()
+	items, whole := 0, 0
+	for i := range 500 {
+		for _, p := range gen.Example(i).Actions {
+			for _, f := range p.Faults["records"] {
+				require.NoError(t, f.validate())
+				if f.Items != "" {
+					items++
+				} else {
+					whole++
+				}
+			}
+		}
+	}
+	require.Greater(t, items, 200)
+	require.Greater(t, whole, 200)
+}

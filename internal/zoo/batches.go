@@ -1,0 +1,160 @@
+package zoo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+func batches() []Specimen {
+	return []Specimen{
+		{"batch-reads-the-status-only", "The answer as a whole is a success, and nobody looks at its items.",
+			"F058", "batch-retry", putting(readsStatus)},
+		{"batch-sent-again-whole", "Where any record fails the whole batch is sent again.",
+			"F059", "batch-retry", putting(sendsWhole)},
+		{"batch-retries-refused-records", "Every record that failed is sent again, those that were refused as well.",
+			retrySafe, "batch-retry", putting(retriesRefused)},
+		{"batch-keeps-the-last-failure", "The loop over the results overwrites the record that failed with the next one.",
+			retrySafe, "batch-retry", putting(keepsLast)},
+	}
+}
+
+// A store takes several records in one call.
+type (
+	record struct{ ID, Text string }
+	result = faultsim.ItemResult[int]
+	store  = func(context.Context, []record) ([]result, error)
+)
+
+var (
+	records = []record{{"a", "one"}, {"b", "two"}, {"c", "three"}}
+
+	errStoreBusy = errors.New("store: too many requests")
+	errStoreDown = errors.New("store: unavailable, nothing was written")
+	errTooLarge  = errors.New("store: the record is too large")
+)
+
+// putting plugs in a program that puts the records. A request that failed as a
+// whole proves that nothing was written.
+func putting(put func(context.Context, store, []record) error) faultsim.Adapter {
+	return faultsim.Adapter{
+		Name: "put",
+		Policy: invariants.Policy{
+			ID: "records/v1", MaxAttempts: attempts, Attempt: limit, Backoff: invariants.Backoff{Base: base}, Late: invariants.LateWait,
+			Retry: []trace.Class{trace.Transient, trace.Throttled}, Undone: []trace.Class{trace.Transient},
+		},
+		Invariants: []invariants.Invariant{invariants.BatchRetry()},
+		Subject: func(s *faultsim.Stage) faultsim.Action {
+			call := faultsim.Batch(s, "store", func(r record) string { return r.ID },
+				func(_ context.Context, r record) (int, error) { return len(r.Text), nil },
+				faultsim.Errors{trace.Transient: errStoreDown, trace.Throttled: errStoreBusy, trace.Invalid: errTooLarge})
+			return func(ctx context.Context) (any, error) { return nil, put(ctx, call, records) }
+		},
+	}
+}
+
+// passing reports whether a failure of the store may pass.
+func passing(err error) bool { return errors.Is(err, errStoreBusy) || errors.Is(err, errStoreDown) }
+
+// repeatPut sends the batch, and what the function makes of the answer after it.
+func repeatPut(ctx context.Context, call store, batch []record, next func([]record, []result) ([]record, error)) error {
+	wait := base
+	var refused error
+	for n := 1; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		again, final, err := putOnce(ctx, call, batch, next)
+		refused = errors.Join(refused, final)
+		if len(again) == 0 && err == nil {
+			return refused
+		}
+		if n == attempts || ctx.Err() != nil || len(again) == 0 {
+			return errors.Join(refused, err)
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return errors.Join(refused, err)
+		}
+		wait *= 2
+		batch = again
+	}
+}
+
+// putOnce is one request: the records to send again, what was refused, and the
+// error to report where there is no further request.
+func putOnce(ctx context.Context, call store, batch []record, next func([]record, []result) ([]record, error)) (again []record, refused, err error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	results, err := call(ctx, batch)
+	switch {
+	case err != nil && passing(err):
+		return batch, nil, err
+	case err != nil:
+		return nil, nil, err
+	}
+	again, refused = next(batch, results)
+	if len(again) > 0 {
+		err = fmt.Errorf("store: %d records are still to be put", len(again))
+	}
+	return again, refused, err
+}
+
+// rest is the right reading: what may pass is sent again, what was refused is named.
+func rest(batch []record, results []result) (again []record, refused error) {
+	for i, r := range results {
+		switch {
+		case r.Err != nil && passing(r.Err):
+			again = append(again, batch[i])
+		case r.Err != nil:
+			refused = errors.Join(refused, fmt.Errorf("record %s: %w", r.ID, r.Err))
+		}
+	}
+	return again, refused
+}
+
+func putsRest(ctx context.Context, call store, batch []record) error {
+	return repeatPut(ctx, call, batch, rest)
+}
+
+func readsStatus(ctx context.Context, call store, batch []record) error {
+	return repeatPut(ctx, call, batch, func([]record, []result) ([]record, error) { return nil, nil })
+}
+
+func sendsWhole(ctx context.Context, call store, batch []record) error {
+	return repeatPut(ctx, call, batch, func(batch []record, results []result) ([]record, error) {
+		again, refused := rest(batch, results)
+		if len(again) > 0 {
+			return batch, nil
+		}
+		return nil, refused
+	})
+}
+
+func retriesRefused(ctx context.Context, call store, batch []record) error {
+	return repeatPut(ctx, call, batch, func(batch []record, results []result) (again []record, _ error) {
+		for i, r := range results {
+			if r.Err != nil {
+				again = append(again, batch[i])
+			}
+		}
+		return again, nil
+	})
+}
+
+func keepsLast(ctx context.Context, call store, batch []record) error {
+	return repeatPut(ctx, call, batch, func(batch []record, results []result) (again []record, refused error) {
+		for i, r := range results {
+			switch {
+			case r.Err != nil && passing(r.Err):
+				again = []record{batch[i]}
+			case r.Err != nil:
+				refused = fmt.Errorf("record %s: %w", r.ID, r.Err)
+			}
+		}
+		return again, refused
+	})
+}

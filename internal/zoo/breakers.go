@@ -1,0 +1,238 @@
+package zoo
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+func breakers() []Specimen {
+	breaks := func(change func(*guard)) faultsim.Adapter { return guarded(inARow(), change) }
+	return []Specimen{
+		{"breaker-never-opens", "The breaker is asked and told, and its state is copied with the value receiver.",
+			toolErrors, "circuit-breaker", breaks(func(g *guard) { g.forgetful = true })},
+		{"breaker-counts-scattered-failures", "A success leaves the count as it is, and five failures in a week open the breaker.",
+			"F055", "circuit-breaker", breaks(func(g *guard) { g.keepsCount = true })},
+		{"breaker-blames-the-callers", "Calls that their callers cancelled count as failures, and impatience opens the breaker.",
+			"F054", "circuit-breaker", breaks(func(g *guard) { g.blames = countsCancels })},
+		{"breaker-lets-everybody-probe", "Half-open, everybody goes through until the first of them has failed.",
+			"F052", "circuit-breaker", breaks(func(g *guard) { g.crowd = true })},
+		{"breaker-probe-never-settles", "A probe that is neither a success nor a failure keeps its place, and nobody goes through again.",
+			"F053", "circuit-breaker", breaks(func(g *guard) { g.wedges = true })},
+		{"breaker-extended-by-refusals", "A refused call counts as a failure, and each one begins the cooldown anew.",
+			retrySafe, "circuit-breaker", breaks(func(g *guard) { g.extends = true })},
+		{"breaker-survives-a-failed-probe", "A probe that fails starts the count at one, and the breaker is closed again.",
+			retrySafe, "circuit-breaker", breaks(func(g *guard) { g.softProbe = true })},
+		{"breaker-error-retried", "The breaker's refusal is an error like any other, and is tried again after a wait.",
+			toolErrors, "circuit-breaker", breaks(func(g *guard) { g.retriesOpen = true })},
+		{"breaker-asked-once", "The breaker is asked before the first attempt, and the retries go past it.",
+			toolErrors, "circuit-breaker", breaks(func(g *guard) { g.once = true })},
+		{"breaker-blames-wrong-arguments", "Every error counts, and a caller that asks for a city that is not there opens it for all.",
+			"rule 11", "circuit-breaker", breaks(func(g *guard) { g.blames = countsEverything })},
+		{"breaker-window-never-slides", "The rate is taken over all calls since the start, and a long good time hides an outage.",
+			toolErrors, "circuit-breaker", guarded(byRate(), func(g *guard) { g.rate, g.endless = true, true })},
+	}
+}
+
+// inARow is the contract of the breakers that count failures in a row.
+func inARow() invariants.Breaker {
+	return invariants.Breaker{Consecutive: threshold, Cooldown: cooldown}
+}
+
+// byRate is the contract of those that count them over the last calls.
+func byRate() invariants.Breaker {
+	return invariants.Breaker{Rate: 0.5, Window: window, Least: threshold, Cooldown: cooldown}
+}
+
+const (
+	threshold = 5
+	window    = 10
+	cooldown  = 30 * time.Second
+)
+
+// guarded plugs in the patient loop with a breaker before each attempt.
+func guarded(b invariants.Breaker, change func(*guard)) faultsim.Adapter {
+	a := built(policy(), failures(), func(*faultsim.Stage) ask {
+		g := &guard{blames: countsFailures}
+		change(g)
+		return g.forecast
+	})
+	a.Breaker = &b
+	a.Reason = func(err error) trace.Reason {
+		if errors.Is(err, errOpen) {
+			return trace.ReasonBreakerOpen
+		}
+		return 0
+	}
+	return a
+}
+
+var errOpen = errors.New("weather: temporarily unavailable, do not ask again for now")
+
+// A guard is a circuit breaker. Its fields are the ways in which it goes wrong.
+type guard struct {
+	mu                                                                          sync.Mutex
+	failed                                                                      int // in a row
+	last                                                                        []bool
+	open                                                                        bool
+	since                                                                       time.Time
+	probing                                                                     bool
+	turn                                                                        int
+	blames                                                                      func(context.Context, error) verdict
+	rate                                                                        bool // over the last calls
+	endless                                                                     bool
+	forgetful, keepsCount, crowd, wedges, extends, softProbe, retriesOpen, once bool
+}
+
+// A verdict is what an error says of the tool.
+type verdict int
+
+const (
+	fine verdict = iota
+	failed
+	nothing
+)
+
+// countsFailures blames the tool for its failures and for attempts that took
+// too long, and nobody for a caller who has left.
+func countsFailures(ctx context.Context, err error) verdict {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nothing
+	case err != nil && retryable(err):
+		return failed
+	}
+	return fine
+}
+
+func countsCancels(_ context.Context, err error) verdict {
+	if err != nil && (retryable(err) || errors.Is(err, context.Canceled)) {
+		return failed
+	}
+	return fine
+}
+
+func countsEverything(ctx context.Context, err error) verdict {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nothing
+	case err != nil:
+		return failed
+	}
+	return fine
+}
+
+// enter asks for a call. It returns what must be told how the call went.
+func (g *guard) enter() (leave func(verdict), err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.open && time.Since(g.since) < cooldown:
+		if g.extends {
+			g.since = time.Now()
+		}
+		return nil, errOpen
+	case g.open && g.probing && !g.crowd:
+		return nil, errOpen
+	case g.open:
+		g.probing = true
+	}
+	turn := g.turn
+	return func(v verdict) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if turn == g.turn && !g.forgetful {
+			g.settle(v)
+		}
+	}, nil
+}
+
+func (g *guard) settle(v verdict) {
+	switch {
+	case v == nothing && g.open && g.wedges:
+	case v == nothing:
+		g.probing = false
+	case v == fine && g.open:
+		g.open, g.probing, g.failed, g.last = false, false, 0, nil
+		g.turn++
+	case g.open && g.softProbe:
+		g.open, g.probing, g.failed = false, false, 1
+		g.turn++
+	case g.open:
+		g.since, g.probing = time.Now(), false
+		g.turn++
+	default:
+		g.count(v)
+	}
+}
+
+func (g *guard) count(v verdict) {
+	switch {
+	case v == failed:
+		g.failed++
+	case !g.keepsCount:
+		g.failed = 0
+	}
+	full := g.failed >= threshold
+	if g.rate {
+		full = g.over(v)
+	}
+	if full {
+		g.open, g.since = true, time.Now()
+		g.turn++
+	}
+}
+
+// over reports whether half of the last calls failed.
+func (g *guard) over(v verdict) bool {
+	g.last = append(g.last, v == failed)
+	if len(g.last) > window && !g.endless {
+		g.last = g.last[1:]
+	}
+	bad := 0
+	for _, f := range g.last {
+		if f {
+			bad++
+		}
+	}
+	return len(g.last) >= threshold && 2*bad >= len(g.last)
+}
+
+// forecast is the patient loop with the breaker before each attempt.
+func (g *guard) forecast(ctx context.Context, call tool) (forecast, error) {
+	wait := base
+	for n := 1; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return forecast{}, err
+		}
+		f, err := g.attempt(ctx, call, n)
+		if err == nil {
+			return f, nil
+		}
+		again := retryable(err) || g.retriesOpen && err == errOpen
+		if n == attempts || ctx.Err() != nil || !again {
+			return forecast{}, err
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return forecast{}, err
+		}
+		wait *= 2
+	}
+}
+
+func (g *guard) attempt(ctx context.Context, call tool, n int) (forecast, error) {
+	leave, err := g.enter()
+	if err != nil && (n == 1 || !g.once) {
+		return forecast{}, err
+	}
+	f, err := once(ctx, call, pune)
+	if leave != nil {
+		leave(g.blames(ctx, err))
+	}
+	return f, err
+}

@@ -1,0 +1,115 @@
+package invariants_test
+
+import (
+	"testing"
+
+	"github.com/rehearse-go/rehearse/internal/tracetest"
+	. "github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+	"github.com/stretchr/testify/require"
+)
+
+// A request of a batch and its answer: the items that it asks for, and what
+// became of them. Without items in the answer it went as the class says.
+type request struct {
+	asks  trace.Items
+	class trace.Class
+	items trace.Items
+}
+
+// sends is an action of the requests, which is still open.
+func sends(list ...request) *tracetest.Script {
+	s := begin()
+	for _, r := range list {
+		s.Call("w", `"`+string(r.asks)+`"`).AnswerTo(s.Last(), trace.Outcome{Class: r.class, Items: r.items})
+	}
+	return s
+}
+
+// of fills in what the calls ask for.
+func asked(s *tracetest.Script, list []request) *trace.Trace {
+	tr := s.Trace()
+	n := 0
+	for i := range tr.Events {
+		if tr.Events[i].Kind == trace.KindCall {
+			tr.Events[i].Outcome.Items = list[n].asks
+			n++
+		}
+	}
+	return tr
+}
+
+const partial = trace.Partial
+
+func TestBatchRetryWantsExactlyTheFailedItems(t *testing.T) {
+	first := request{"a,b,c", partial, "a:ok,b:throttled,c:ok"}
+	mixed := request{"a,b,c", partial, "a:ok,b:throttled,c:forbidden"}
+	for _, c := range []struct {
+		name  string
+		list  []request
+		fails bool
+		found string // empty: kept
+	}{
+		{"F059: the whole batch again", []request{first, {"a,b,c", ok, ""}}, false, "items a, c again, which it had done"},
+		{"F059: exactly the failed one", []request{first, {"b", ok, ""}}, false, ""},
+		{"F058: the partial answer taken for a success", []request{first}, false, "item b (throttled) of w has no final outcome"},
+		{"F058: never, and said so", []request{first, {"b", throttle, ""}}, true, ""},
+		{"a refused item again", []request{mixed, {"b,c", ok, ""}}, false, "item c (forbidden) again, which no retry can mend"},
+		{"a refused item handed on", []request{mixed, {"b", ok, ""}}, false, ""},
+		{"one left out", []request{{"a,b,c", partial, "a:throttled,b:throttled,c:ok"}, {"a", ok, ""}}, false, "leaves out item b (throttled)"},
+		{"another mixed in", []request{first, {"b,d", ok, ""}}, false, "item d mixed in"},
+		{"the next page first", []request{first, {"d,e", ok, ""}, {"b", ok, ""}}, false, ""},
+		{"the next page only", []request{first, {"d,e", ok, ""}}, false, "item b (throttled)"},
+		{"failed as a whole", []request{{"a,b", transient, ""}, {"a,b", ok, ""}}, false, ""},
+		{"failed as a whole, half again", []request{{"a,b", transient, ""}, {"a", ok, ""}}, false, "leaves out item b (transient)"},
+		{"an answer that forgets an item", []request{{"a,b", partial, "a:ok"}, {"b", ok, ""}}, false, ""},
+		{"an answer that forgets an item, and so does the program", []request{{"a,b", partial, "a:ok"}}, false, "item b (no answer)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := sends(c.list...)
+			if c.fails {
+				s.Fail("partly failed: b")
+			} else {
+				s.End()
+			}
+			tr := asked(s, c.list)
+			found := Find(tr, BatchRetry())
+			require.NotZero(t, Applied(tr, BatchRetry())["batch-retry"])
+			if c.found == "" {
+				require.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1)
+			require.Contains(t, found[0].Text, c.found)
+			require.NotEmpty(t, found[0].Events)
+		})
+	}
+	require.Zero(t, Applied(tries(transient, ok).End().Trace(), BatchRetry())["batch-retry"], "no batch")
+	own := []request{{"a,b", partial, "a:ok,b:conflict"}, {"b", ok, ""}}
+	require.Empty(t, Find(asked(sends(own...).End(), own), BatchRetry(trace.Conflict)), "a class of one's own")
+}
+
+// The policy decides by the classes of the items whether a retry is due.
+func TestConformsReadsTheItemsOfAPartialAnswer(t *testing.T) {
+	p := Policy{MaxAttempts: 2, Retry: []trace.Class{throttle, transient}, Undone: []trace.Class{transient}}
+	invs := p.Invariants()
+	again := []request{{"a,b", partial, "a:ok,b:throttled"}, {"b", ok, ""}}
+	require.Empty(t, Find(asked(sends(again...).End(), again), invs...))
+
+	early := []request{{"a,b", partial, "a:ok,b:throttled"}}
+	found := Find(asked(sends(early...).FailFor(trace.ReasonPartial), early), invs...)
+	require.NotEmpty(t, found)
+	require.Contains(t, found[0].Text, "given up after attempt 1")
+
+	final := []request{{"a,b", partial, "a:ok,b:forbidden"}}
+	require.Empty(t, Find(asked(sends(final...).FailFor(trace.ReasonPartial), final), invs...))
+	final = append(final, request{"b", ok, ""})
+	require.NotEmpty(t, Find(asked(sends(final...).End(), final), invs...))
+
+	rest := []request{{"a,b,c", partial, "a:ok,b:throttled,c:forbidden"}, {"b", ok, ""}}
+	require.Empty(t, Find(asked(sends(rest...).FailFor(trace.ReasonPartial), rest), invs...), "a failure that names c")
+
+	unsafe := Policy{MaxAttempts: 2, Retry: []trace.Class{throttle}}
+	lost := []request{{"a,b", partial, "a:ok,b:timeout"}}
+	require.Empty(t, Find(asked(sends(lost...).FailFor(trace.ReasonPartial), lost), unsafe.Invariants()...))
+}

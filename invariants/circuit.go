@@ -1,0 +1,225 @@
+package invariants
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"time"
+)
+
+// An effect is what an attempt's end may mean to a breaker. Where chance
+// decides, as for an answer at the very instant of the caller's cancel, there
+// are several.
+type effect uint8
+
+const (
+	succeeds effect = 1 << iota
+	fails
+	neutral
+)
+
+// A mode is the state of a breaker.
+type mode uint8
+
+const (
+	closed mode = iota
+	opened
+	halfOpen
+)
+
+// A circuit is one state in which the breaker may be. It is a value: next
+// states are copies.
+type circuit struct {
+	mode     mode
+	turn     int           // how often it has changed its mode; results of an earlier turn are ignored
+	row      int           // failures in a row, while closed
+	window   uint64        // the last calls, while closed: 1 is a failure
+	seen     int           // calls in the window
+	since    time.Duration // instant at which it opened
+	by       int           // event that opened it
+	admitted int           // probes of this turn, neutral ones left out
+	good     int           // those that succeeded
+	promised int           // probes that began at this instant and whose call is still to come in the trace
+	flying   []flight      // calls that were let through and have not settled, in order
+	late     []landing     // calls that have been answered and may settle a little later
+}
+
+// A flight is a call that was let through.
+type flight struct {
+	call, turn int
+	probe      bool
+}
+
+// A landing is a call that settles before event number until.
+type landing struct {
+	call, event, until int
+	effects            effect
+}
+
+func (c *circuit) same(d *circuit) bool {
+	return c.mode == d.mode && c.turn == d.turn && c.row == d.row && c.window == d.window && c.seen == d.seen &&
+		c.since == d.since && c.by == d.by && c.admitted == d.admitted && c.good == d.good && c.promised == d.promised &&
+		slices.Equal(c.flying, d.flying) && slices.Equal(c.late, d.late)
+}
+
+// probing counts the probes under way, of this turn or of all turns.
+func (c *circuit) probing(all bool) int {
+	n := c.promised
+	for _, f := range c.flying {
+		if f.probe && (all || f.turn == c.turn) {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *circuit) turnTo(m mode) {
+	c.mode, c.turn = m, c.turn+1
+	c.row, c.window, c.seen, c.admitted, c.good = 0, 0, 0, 0, 0
+}
+
+// probe makes the state half-open where its cooldown is over, and reports
+// whether there is room for another probe.
+func (c *circuit) probe(b *Breaker, now time.Duration) bool {
+	if c.mode == opened && now-c.since >= b.Cooldown {
+		c.turnTo(halfOpen)
+	}
+	return c.mode == halfOpen && c.probing(false) < b.probes()
+}
+
+// admit lets a call through; ok is false where the breaker must refuse it.
+func (c circuit) admit(b *Breaker, call int, now time.Duration) (next circuit, ok bool) {
+	c.flying = slices.Clone(c.flying)
+	switch {
+	case c.promised > 0:
+		c.promised--
+	case c.mode == closed:
+		c.flying = append(c.flying, flight{call, c.turn, false})
+		return c, true
+	case !c.probe(b, now):
+		return c, false
+	default:
+		c.admitted++
+	}
+	c.flying = append(c.flying, flight{call, c.turn, true})
+	return c, true
+}
+
+// refuses reports whether the breaker may refuse a call. With several probes
+// allowed, some libraries let only so many through until all have settled.
+func (c *circuit) refuses(b *Breaker, now time.Duration) bool {
+	switch c.mode {
+	case opened:
+		return now-c.since <= b.Cooldown || c.probing(true) >= b.probes()
+	case halfOpen:
+		return c.probing(true) >= b.probes() || c.probing(false) > 0 && c.admitted >= b.probes()
+	}
+	return false
+}
+
+// settle applies the end of a call and appends the states that follow.
+func (c circuit) settle(b *Breaker, l landing, now time.Duration, next []circuit) []circuit {
+	i := slices.IndexFunc(c.flying, func(f flight) bool { return f.call == l.call })
+	if i < 0 {
+		return append(next, c)
+	}
+	f := c.flying[i]
+	c.flying = slices.Delete(slices.Clone(c.flying), i, i+1)
+	if f.turn != c.turn {
+		return append(next, c) // an earlier generation: its result says nothing of now
+	}
+	for _, e := range []effect{succeeds, fails, neutral} {
+		if l.effects&e == 0 {
+			continue
+		}
+		d := c
+		if c.mode == closed {
+			next = d.count(b, e, l.event, now, next)
+		} else {
+			d.judge(b, e, l.event, now)
+			next = append(next, d)
+		}
+	}
+	return next
+}
+
+// judge applies the end of a probe.
+func (c *circuit) judge(b *Breaker, e effect, event int, now time.Duration) {
+	switch e {
+	case neutral:
+		c.admitted--
+	case fails:
+		c.open(event, now)
+	case succeeds:
+		if c.good++; c.good >= b.successes() {
+			c.turnTo(closed)
+		}
+	}
+}
+
+func (c *circuit) open(event int, now time.Duration) {
+	c.turnTo(opened)
+	c.since, c.by = now, event
+}
+
+// count applies the end of a call while closed. Whether a success that fills
+// the window opens it, is up to the library.
+func (c circuit) count(b *Breaker, e effect, event int, now time.Duration, next []circuit) []circuit {
+	if e == neutral {
+		return append(next, c)
+	}
+	c.row++
+	if e == succeeds {
+		c.row = 0
+	}
+	if b.Window > 0 {
+		c.window = c.window << 1
+		if e == fails {
+			c.window |= 1
+		}
+		c.window &= ^uint64(0) >> (widest - b.Window)
+		c.seen = min(c.seen+1, b.Window)
+	}
+	if !c.over(b) {
+		return append(next, c)
+	}
+	if e == succeeds {
+		next = append(next, c)
+	}
+	c.open(event, now)
+	return append(next, c)
+}
+
+// over reports whether the threshold has been reached.
+func (c *circuit) over(b *Breaker) bool {
+	if b.Consecutive > 0 {
+		return c.row >= b.Consecutive
+	}
+	return c.seen >= b.least() && float64(bits.OnesCount64(c.window)) >= b.Rate*float64(c.seen)
+}
+
+// why says what state the breaker is in, for a finding.
+func (c *circuit) why(b *Breaker, now time.Duration) string {
+	switch {
+	case c.mode == halfOpen && c.probing(true) > 0:
+		return fmt.Sprintf("is half-open with %d of %d probes under way", c.probing(true), b.probes())
+	case c.mode == halfOpen:
+		return fmt.Sprintf("is half-open with no probe under way, %v after it opened", now-c.since)
+	case c.mode == opened && now-c.since > b.Cooldown:
+		return fmt.Sprintf("opened %v ago, and its cooldown is %v", now-c.since, b.Cooldown)
+	case c.mode == opened:
+		return fmt.Sprintf("opened %v ago and has %v of its cooldown left", now-c.since, b.Cooldown-(now-c.since))
+	case b.Consecutive > 0:
+		return fmt.Sprintf("is closed: %s in a row, it opens at %d", counted(c.row, "failure"), b.Consecutive)
+	}
+	return fmt.Sprintf("is closed: %s in the last %d calls, it opens at a rate of %v over %d",
+		counted(bits.OnesCount64(c.window), "failure"), c.seen, b.Rate, b.Window)
+}
+
+// counted is a number and what it counts.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
