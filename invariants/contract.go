@@ -18,7 +18,7 @@ func (p Policy) Invariants() []Invariant {
 func (p *Policy) rules() []Invariant {
 	list := []Invariant{NoPanic(), NoSpin()}
 	if p.Attempt > 0 {
-		list = append(list, AttemptTimeout(p.Attempt)) // before Returns: it is why the action hangs
+		list = append(list, AttemptTimeout(p.Attempt), WholeAttempt(*p)) // before Returns: it is why the action hangs
 	}
 	list = append(list,
 		Returns(), NoRetryAfter(p.refused()...), StopAfterSuccess(), SameArguments(), OneKey(p.Key != ""),

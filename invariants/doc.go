@@ -40,7 +40,7 @@
 // Each names one fault, needs no policy or little of it, and reads well in a
 // report: [MaxAttempts], [NoRetryAfter], [StopAfterSuccess], [SameArguments],
 // [OneKey], [OneEffect], [NoFirstDelay], [NoLastDelay], [WaitsInWindow],
-// [HintHonoured], [WithinDeadline], [WithinBudget], [AttemptTimeout],
+// [HintHonoured], [WithinDeadline], [WithinBudget], [AttemptTimeout], [WholeAttempt],
 // [NoAttemptAfterCancel], [NoCallOnDeadContext], [EndsAtCancel],
 // [CancelReachesTool], [NoAttemptAfterEnd], [HonestEnding], [OneTerminal],
 // [NothingLeft], [Returns], [NoPanic], [NoSpin]. [Policy.Invariants] is all

@@ -269,6 +269,14 @@ var mistakes = []mistake{
 		s.tries[0].limit = 0
 		return s.p.Attempt > 0
 	}},
+	{"a first attempt with less than its time", "whole-attempt", func(s *story) bool {
+		first := &s.tries[0]
+		if s.p.Attempt == 0 || first.limit != s.p.Attempt || first.answered >= first.limit-1 {
+			return false
+		}
+		first.limit--
+		return true
+	}},
 	{"an attempt with more time than is left", "within-deadline", func(s *story) bool {
 		s.lastTry().limit = s.deadline + 1
 		return s.deadline != 0

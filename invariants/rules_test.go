@@ -132,6 +132,16 @@ func TestEachInvariantFindsItsFaultAndNothingElse(t *testing.T) {
 			{"no limit", tries(ok)},
 			{"the action's time", begin().Until(sec).Call("w", pune)},
 		}, []subject{{"its own", begin().Until(100*ms).Call("w", pune)}, {"what is left", begin().Until(40*ms).Call("w", pune)}}, begin()},
+		{WholeAttempt(Policy{Attempt: 100 * ms, Budget: sec, BudgetCuts: true}), []subject{
+			{"the unit is wrong", begin().Until(100*time.Microsecond).Call("w", pune)},
+			{"a nanosecond less", begin().Until(100*ms-1).Call("w", pune)},
+			{"one context for all", begin().Until(100*ms).Call("w", pune).After(10*ms).Answer(transient).Until(100*ms).Call("w", pune)},
+			{"less though the deadline is far", tracetest.New().BeginUntil("a", 100*ms).Until(99*ms).Call("w", pune)},
+		}, []subject{
+			{"its own", begin().Until(100*ms).Call("w", pune).After(10*ms).Answer(transient).Until(110*ms).Call("w", pune)},
+			{"the wait before it counts", begin().Until(100*ms).Call("w", pune).After(10*ms).Answer(transient).At(50*ms).Until(110*ms).Call("w", pune)},
+			{"more, which is the business of another", begin().Until(sec).Call("w", pune)},
+		}, tracetest.New().BeginUntil("a", 99*ms).Until(99*ms).Call("w", pune)},
 		{HintHonoured(hint), []subject{
 			{"F009: seconds read as milliseconds", begin().Call("w", pune).Hint(throttle, 5*sec).After(5*ms).Call("w", pune)},
 			{"F009: the header not read", begin().Call("w", pune).Hint(throttle, 5*sec).After(sec).Call("w", pune)},

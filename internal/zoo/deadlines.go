@@ -22,6 +22,8 @@ func deadlines() []Specimen {
 			toolErrors, "attempt-timeout", weather(growsTimeout)},
 		{"one-timeout-for-all", "The attempt's timeout is made outside the loop, and all attempts share it.",
 			"F048", "conforms", weather(sharesTimeout)},
+		{"timeout-without-its-unit", "The timeout's number is read as milliseconds, and two seconds are two milliseconds.",
+			handling, "whole-attempt", weather(patientWith(wrongUnit))},
 		{"budget-only-leaves-the-wait", "The end of the budget only leaves the wait, and the attempts that are left run back to back.",
 			"F045", "within-budget", agents(budgeted(), failures(), leavesTheWait)},
 		{"waits-past-the-deadline", "The next attempt no longer fits, and the agent waits for the deadline although it promises to stop at once.",
@@ -96,6 +98,12 @@ func cancelOnly(ctx context.Context, call tool) (forecast, error) {
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
 	return call(own, pune)
+}
+
+func wrongUnit(ctx context.Context, call tool) (forecast, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit/1000)
+	defer cancel()
+	return call(ctx, pune)
 }
 
 func growsTimeout(ctx context.Context, call tool) (forecast, error) {
