@@ -35,6 +35,7 @@ type Stage struct {
 	bodies  []*exchange // responses that have been delivered
 	misuse  []error
 	results map[ledgerKey]any
+	climate climate
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.
@@ -126,6 +127,9 @@ func (s *Stage) main() string {
 
 // fits reports why the schedule cannot be played on this stage; nil: it can.
 func (s *Stage) fits(sched *Schedule) error {
+	if err := s.spellsFit(sched); err != nil {
+		return err
+	}
 	for i := range sched.Actions {
 		if d := sched.Actions[i].Deadline; d < 0 {
 			return fmt.Errorf("faultsim: the deadline of action %d is %v: count it from the action's begin, or leave it 0 for none", i+1, d)
@@ -205,6 +209,9 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 	f := a.fault(t.name, p.Attempt())
 	if f == (Fault{}) && s.main() == t.name {
 		f = a.fault(Main, p.Attempt())
+	}
+	if len(s.climate.s.Outages)+len(s.climate.s.Quotas) > 0 {
+		f = s.climate.fault(func(name string) bool { return s.lookup(name) == t }, f)
 	}
 	if f.Cancel > 0 && !a.ended {
 		a.cancelAfter(s, f.Cancel)

@@ -112,7 +112,7 @@ func playRow(t *testing.T, a faultsim.Adapter, set Setting, row Row, l *line) (p
 	if p.Schedule, err = row.Schedule(set); err != nil {
 		return p.skip(err)
 	}
-	e, ends := faultsim.Expect(a.Policy, first(&p.Schedule))
+	e, ends := faultsim.ExpectFirst(a.Policy, p.Schedule)
 	if !ends {
 		return p.skip(NotFor("nothing bounds a tool that hangs: the policy has no Attempt, and the row no deadline"))
 	}
@@ -132,14 +132,6 @@ func (p Played) skip(err error) (Played, error) {
 		return p, nil
 	}
 	return p, err
-}
-
-// first is the action that the expectation is about.
-func first(s *faultsim.Schedule) faultsim.Plan {
-	if len(s.Actions) == 0 {
-		return faultsim.Plan{}
-	}
-	return s.Actions[0]
 }
 
 // judge fills in what was seen.

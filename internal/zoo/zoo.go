@@ -32,7 +32,7 @@ func Faulty() []Specimen {
 	var all []Specimen
 	for _, part := range [][]Specimen{
 		counting(), refusals(), successes(), arguments(), keys(), waits(), hints(), deadlines(),
-		cancels(), leftovers(), endings(), terminals(), effects(), web(), answers(), words(), reconciles(), deletes(),
+		cancels(), leftovers(), endings(), terminals(), effects(), web(), answers(), words(), reconciles(), deletes(), spells(),
 	} {
 		all = append(all, part...)
 	}
