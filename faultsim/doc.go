@@ -73,24 +73,35 @@
 // packs its error), work= (when the work is done, counted from the arrival) and
 // twice (the network delivers the call twice). Those of an action are after= (a
 // pause before it begins), deadline= and cancel=. The tool * is the first that
-// Subject puts on the stage. A line or its end that begins with # is a comment.
+// Subject puts on the stage.
+//
+// What depends on the time and not on the number of the attempt stands in lines
+// of its own, behind the actions: "outage weather from=1s to=3s transient" is a
+// tool that is down, and "quota weather 3 per=1m" one that grants three calls in
+// each minute and throttles what is over it until the minute ends. Times count
+// from the begin of the first action. An outage goes before a quota, and that
+// before the attempt's own fault.
+//
+// A line or its end that begins with # is a comment.
 //
 // # Function tools and HTTP tools
 //
 // [Tool] is a double of a Go function. Its [Errors] say how each class of failure
 // looks at this tool; a class that is not there cannot happen to it. [Hinted]
 // makes an error that carries a wait; [Value] answers a class with a value and no
-// error, as tools do that put their failures into the result. [Stage.Client] is an HTTP client whose
-// routes are tools: failures are statuses, Retry-After in its forms, resets and
-// refused connections. [Batch] is a double of a function that does several items
-// in one call, and fails in single items as well. [Retrier] is the adapter of a retry library. A stage can
-// have several tools of both kinds.
+// error, as tools do that put their failures into the result. [Stage.Client] is
+// an HTTP client whose routes are tools: failures are statuses, Retry-After in
+// its forms, resets and refused connections. [Batch] is a double of a function
+// that does several items in one call, and fails in single items as well.
+// [Retrier] is the adapter of a retry library. A stage can have several tools of
+// both kinds.
 //
 // # Check
 //
 // [Check] draws schedules through rapid: streaks of none to one more than
 // MaxAttempts failures, all of the same frequency; each class that the tool
-// has; hints below, at and above the policy's limit; latencies and deadlines a
+// has; hints below, at and above the policy's limit; now and then an outage or a
+// quota; latencies and deadlines a
 // nanosecond on either side of a limit; cancels in flight, in the wait, and a
 // nanosecond around an answer; several actions, one after another or at once.
 // Now and then a failure has the words of a lie, or is packed with %w or

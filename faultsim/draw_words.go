@@ -1,6 +1,7 @@
 package faultsim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -11,6 +12,7 @@ import (
 // the packing of errors, and when work is done. Most failures look like themselves. It comes last, so
 // that a trial's draws up to here do not depend on it.
 func (d *drawer) garnish(t *rapid.T, s *Schedule) {
+	defer d.spells(t, s)
 	for i := range s.Actions {
 		for n := range d.tools {
 			tool := &d.tools[n]
@@ -56,4 +58,40 @@ func (d *drawer) work(t *rapid.T, f *Fault, n int) {
 	at := [...]time.Duration{seen / 2, seen + 10, seen + min(hi, time.Hour)/2, 2*seen + 2*min(hi, time.Hour) + time.Second}[below(t, 4)]
 	f.Work = at.Truncate(10) + 17
 	f.Twice = d.p.Key != "" && coin(t)
+}
+
+// spells draws, now and then, an outage or a quota of a tool, in place of a part
+// of its own faults.
+func (d *drawer) spells(t *rapid.T, s *Schedule) {
+	if len(d.tools) == 0 || !oneIn(t, 4) {
+		return
+	}
+	tool := &d.tools[below(t, len(d.tools))]
+	quota := Quota{Tool: tool.name, N: 1 + below(t, 3), Per: time.Duration(1+below(t, 16)) * time.Second}
+	if over := quota.over(0); coin(t) && tool.can(&over) {
+		s.Quotas = []Quota{quota}
+		return
+	}
+	if f := tool.down(); f.Class != 0 {
+		from := coinOr(t, d.moment(t))
+		s.Outages = []Outage{{tool.name, from, from + d.moment(t) + 10, f.Class}}
+	}
+}
+
+// down is the plainest failure of a tool that answers.
+func (t *drawnTool) down() Fault {
+	for _, f := range append(slices.Clone(t.retried), t.refused...) {
+		if !f.Hang {
+			return f
+		}
+	}
+	return Fault{}
+}
+
+// coinOr is nothing or d.
+func coinOr(t *rapid.T, d time.Duration) time.Duration {
+	if coin(t) {
+		return 0
+	}
+	return d
 }

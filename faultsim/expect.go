@@ -19,8 +19,10 @@ type Expectation struct {
 // Expect plays the policy's automaton over the faults of one action's main
 // tool. ok is false where the action would never end, because nothing bounds a
 // tool that hangs.
-func Expect(p invariants.Policy, plan Plan) (e Expectation, ok bool) {
-	pl := player{p: &p, plan: &plan, faults: plan.Faults[Main], e: Expectation{Least: math.MaxInt}, ok: true}
+func Expect(p invariants.Policy, plan Plan) (e Expectation, ok bool) { return expect(p, plan, nil) }
+
+func expect(p invariants.Policy, plan Plan, sched *Schedule) (e Expectation, ok bool) {
+	pl := player{sched: sched, p: &p, plan: &plan, faults: plan.Faults[Main], e: Expectation{Least: math.MaxInt}, ok: true}
 	if plan.Cancel < 0 {
 		return Expectation{Reasons: []trace.Reason{trace.ReasonCancelled}}, true
 	}
@@ -44,6 +46,8 @@ type player struct {
 	e      Expectation
 	ok     bool
 	steps  int
+	sched  *Schedule       // its outages and quotas; nil: none
+	path   []time.Duration // when the attempts up to now began
 }
 
 // attempt plays attempt n, which begins at the instant at, and what may follow.
@@ -56,6 +60,7 @@ func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration, 
 	if n <= len(pl.faults) {
 		f = pl.faults[n-1]
 	}
+	f = pl.spell(f, n, at)
 	if f.Cancel > 0 {
 		cancel = min(cancel, at+f.Cancel)
 	}
@@ -82,6 +87,9 @@ func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration, 
 	}
 	pl.attempt(s, n+1, end+d.Lo, cancel, done)
 	if d.Hi != d.Lo {
+		for _, t := range pl.changes(end+d.Lo, end+d.Hi) {
+			pl.attempt(s, n+1, t, cancel, done)
+		}
 		pl.attempt(s, n+1, end+d.Hi, cancel, done)
 	}
 }

@@ -166,6 +166,12 @@ type Schedule struct {
 	// AtOnce: the actions begin together, 3 ns apart so that their
 	// order is data, instead of one after another.
 	AtOnce bool
+
+	// Outages and Quotas are what a tool does by the time, and not by the
+	// number of the attempt. An outage goes before a quota, and that before
+	// the attempt's own fault.
+	Outages []Outage
+	Quotas  []Quota
 }
 
 // One is the schedule of a single action in which the main tool has the

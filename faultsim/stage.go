@@ -37,6 +37,7 @@ type Stage struct {
 	misuse  []error
 	results map[ledgerKey]any
 	batches map[batchKey][]string // the items of an action at a tool, in the order in which it first sent them
+	climate climate
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.
@@ -152,6 +153,9 @@ func (s *Stage) main() string {
 
 // fits reports why the schedule cannot be played on this stage; nil: it can.
 func (s *Stage) fits(sched *Schedule) error {
+	if err := s.spellsFit(sched); err != nil {
+		return err
+	}
 	for i := range sched.Actions {
 		if d := sched.Actions[i].After; d < 0 {
 			return fmt.Errorf("faultsim: the pause before action %d is %v: times are counted forward; 0 is none", i+1, d)
@@ -233,6 +237,9 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 	f := a.fault(t.name, p.Attempt())
 	if f == (Fault{}) && s.main() == t.name {
 		f = a.fault(Main, p.Attempt())
+	}
+	if len(s.climate.s.Outages)+len(s.climate.s.Quotas) > 0 {
+		f = s.climate.fault(func(name string) bool { return s.lookup(name) == t }, f)
 	}
 	if f.Cancel > 0 && !a.ended {
 		a.cancelAfter(s, f.Cancel)

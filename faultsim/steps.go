@@ -22,6 +22,7 @@ func steps(s Schedule, d *drawer) iter.Seq[Schedule] {
 				return
 			}
 		}
+		rounderSpells(s, yield)
 	}
 }
 

@@ -21,6 +21,8 @@ const scheduleHeader = "rehearse schedule 1"
 //	  weather 1 transient after=200ms
 //	  weather 2 throttled hint=2s
 //	action after=30s cancel=1.5s
+//	outage weather from=1s to=3s transient
+//	quota weather 3 per=1m0s
 //	at-once
 //
 // [Parse] reads it back. Attempts that are not listed are answered at once, and
@@ -31,6 +33,7 @@ func (s Schedule) String() string {
 	for _, p := range s.plans() {
 		p.write(&b)
 	}
+	s.writeSpells(&b)
 	if s.AtOnce {
 		b.WriteString("at-once\n")
 	}
@@ -187,6 +190,10 @@ func (p *parser) read(line string) error {
 	case words[0] == "action" && !indented(line):
 		p.s.Actions = append(p.s.Actions, Plan{})
 		return p.options(words[1:], p.planOption)
+	case words[0] == "outage" && !indented(line):
+		return p.outage(words)
+	case words[0] == "quota" && !indented(line):
+		return p.quota(words)
 	case words[0] == "at-once" && !indented(line):
 		if p.s.AtOnce || len(words) > 1 {
 			return p.errorf("at-once stands once and alone on its line")
@@ -194,7 +201,7 @@ func (p *parser) read(line string) error {
 		p.s.AtOnce = true
 		return nil
 	case !indented(line):
-		return p.errorf("unknown word %q: a line begins with action or at-once, or is indented below an action", words[0])
+		return p.errorf("unknown word %q: a line begins with action, outage, quota or at-once, or is indented below an action", words[0])
 	}
 	return p.fault(words)
 }

@@ -52,6 +52,15 @@ func anySchedule() *rapid.Generator[Schedule] {
 		rapid.SampledFrom([]string{"", " ", "#", `"`, "a b", "tab\there", "line\nbreak", "\xff", "\u00a0", "action", "at-once", "1", "héhé", `\`, "`", "a\r"}))
 	return rapid.Custom(func(t *rapid.T) Schedule {
 		s := Schedule{Actions: make([]Plan, rapid.IntRange(1, 3).Draw(t, "actions")), AtOnce: rapid.Bool().Draw(t, "at once")}
+		for range rapid.IntRange(0, 2).Draw(t, "outages") {
+			from := min(duration.Draw(t, "from"), math.MaxInt64-1)
+			to := rapid.Int64Range(int64(from)+1, math.MaxInt64).Draw(t, "to")
+			s.Outages = append(s.Outages, Outage{name.Draw(t, "tool"), from, time.Duration(to), rapid.SampledFrom(trace.Classes()[1:]).Draw(t, "class")})
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "quotas") {
+			per := rapid.Int64Range(1, math.MaxInt64).Draw(t, "per")
+			s.Quotas = append(s.Quotas, Quota{name.Draw(t, "tool"), rapid.IntRange(1, maxAttempt).Draw(t, "n"), time.Duration(per)})
+		}
 		for i := range s.Actions {
 			p := &s.Actions[i]
 			p.After = duration.Draw(t, "after")

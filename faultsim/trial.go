@@ -58,6 +58,7 @@ func newTrial(a *Adapter, s *Schedule, content []byte, storage *trace.Trace) *tr
 	}
 	x.stage.start(&a.Policy, &x.rec)
 	x.stage.acts, x.stage.serial = x.few[:0], a.Serial
+	x.stage.climate.s = s
 	x.longest = x.horizon()
 	return x
 }
@@ -335,6 +336,7 @@ func (x *trial) begin(plan *Plan) (context.Context, *act) {
 	ctx, a.op = x.rec.Begin(ctx, x.a.Name)
 	x.stage.mu.Lock()
 	x.stage.acts = append(x.stage.acts, a)
+	x.stage.climate.begins()
 	if plan.Cancel > 0 {
 		a.cancelAfter(&x.stage, plan.Cancel)
 	}
@@ -478,6 +480,14 @@ func (x *trial) horizon() time.Duration {
 				add(faults[i].Hint)
 				add(faults[i].Work)
 			}
+		}
+	}
+	for i := range x.s.Outages {
+		add(x.s.Outages[i].To)
+	}
+	for i := range x.s.Quotas {
+		for range min(attempts, 64) { // each attempt may wait for a window
+			add(x.s.Quotas[i].Per)
 		}
 	}
 	return 2*sum + time.Minute + 977

@@ -27,6 +27,8 @@ func timingRows() []Row {
 		{Name: "hint-above-limit", Proves: "A hint above the policy's limit does what the policy says, and parks nobody.", Schedule: hintAboveLimit},
 		{Name: "hint-of-zero", Proves: "A hint of zero, or none, does not shorten the own wait.", Schedule: hintOfZero},
 		{Name: "late-success", Proves: "A success that comes after the attempt was given up is no licence to repeat a write.", Schedule: lateSuccess},
+		{Name: "outage-then-recovery", Proves: "An outage that ends within the attempts is survived, and the recovered tool is found.", Schedule: outageThenRecovery},
+		{Name: "real-quota", Proves: "A tool that grants a number of calls per window is called again when the window has ended.", Schedule: realQuota},
 	}
 }
 
@@ -153,4 +155,47 @@ func lateSuccess(s Setting) (faultsim.Schedule, error) {
 		return faultsim.Schedule{}, NotFor("the policy has no timeout for an attempt")
 	}
 	return faultsim.One(faultsim.Fault{Latency: s.Policy.Attempt.Truncate(10) + 20, Done: true}), nil
+}
+
+// answering is Retried without a hang, which has no class to answer with.
+func (s Setting) answering() (faultsim.Fault, error) {
+	f, err := s.Retried()
+	if err == nil && f.Hang {
+		err = NotFor("the tool answers nothing that the policy retries")
+	}
+	return f, err
+}
+
+// outageThenRecovery ends the outage in the wait before the third attempt, or
+// before the second where there is no third.
+func outageThenRecovery(s Setting) (faultsim.Schedule, error) {
+	f, err := s.answering()
+	if err != nil {
+		return faultsim.Schedule{}, err
+	}
+	lo, to := s.Policy.Backoff.Window(1, 0)
+	if s.Policy.MaxAttempts == 2 {
+		to = lo / 2
+	} else {
+		second, _ := s.Policy.Backoff.Window(2, lo)
+		to += second / 2
+	}
+	if s.Policy.MaxAttempts == 1 || to < 1 {
+		return faultsim.Schedule{}, NotFor("the policy has no wait in which an outage could end")
+	}
+	return faultsim.Schedule{Outages: []faultsim.Outage{{Tool: faultsim.Main, To: to, Class: f.Class}}}, nil
+}
+
+// realQuota grants one call in two seconds. The first is used up by a failure.
+func realQuota(s Setting) (faultsim.Schedule, error) {
+	if !s.Policy.Retries(trace.Throttled) {
+		return faultsim.Schedule{}, NotFor("the policy does not retry %v", trace.Throttled)
+	}
+	if over := (faultsim.Fault{Class: trace.Throttled, Hint: time.Second}); !s.Can(over) {
+		return faultsim.Schedule{}, NotFor("the tool cannot ask for a wait when it is called too often")
+	}
+	f, err := s.answering()
+	sched := faultsim.One(f)
+	sched.Quotas = []faultsim.Quota{{Tool: faultsim.Main, N: 1, Per: 2 * time.Second}}
+	return sched, err
 }

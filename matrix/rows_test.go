@@ -20,6 +20,7 @@ var limited = func() invariants.Policy {
 	p := read
 	p.ID, p.Hint.Limit, p.Late = "limited/v1", 4*time.Second, invariants.LateStop
 	p.Desired = []trace.Class{trace.NotFound}
+	p.Retry = append(slices.Clone(p.Retry), trace.Throttled)
 	return p
 }()
 
@@ -61,6 +62,8 @@ var further = []struct {
 	{"hint-above-limit", matrix.Timing, end{}, end{}, end{}, end{1, tooLong}},
 	{"hint-of-zero", matrix.Timing, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
 	{"late-success", matrix.Timing, end{2, ok}, end{2, ok}, end{1, outcome}, end{2, ok}},
+	{"outage-then-recovery", matrix.Timing, end{3, ok}, end{3, ok}, end{3, ok}, end{3, ok}},
+	{"real-quota", matrix.Timing, end{}, end{}, end{}, end{3, ok}},
 	{"actions-in-turn", matrix.Writes, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
 	{"actions-at-once", matrix.Writes, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
 	{"duplicate-delivery", matrix.Writes, end{}, end{1, ok}, end{}, end{}},
@@ -95,7 +98,7 @@ func expects(t *testing.T, row matrix.Row, p invariants.Policy, want end) {
 		return
 	}
 	require.NoError(t, err, "%s under %s", row.Name, p.ID)
-	e, ends := faultsim.Expect(p, plan(s))
+	e, ends := faultsim.ExpectFirst(p, s)
 	require.True(t, ends, row.Name)
 	assert.Equal(t, faultsim.Expectation{Least: want.calls, Most: want.calls, Reasons: []trace.Reason{want.reason}}, e, "%s under %s", row.Name, p.ID)
 }

@@ -139,7 +139,7 @@ func playRow(t *testing.T, a faultsim.Adapter, set Setting, row Row, l *line) (p
 	if p.Schedule, err = row.make(set); err != nil {
 		return p.skip(err)
 	}
-	e, ends := set.expect(first(&p.Schedule))
+	e, ends := set.expect(p.Schedule)
 	if !ends {
 		return p.skip(NotFor("nothing bounds a tool that hangs: the policy has no Attempt, and the row no deadline"))
 	}
@@ -182,25 +182,47 @@ func (p Played) skip(err error) (Played, error) {
 	return p, err
 }
 
-// first is the action that the expectation is about.
-func first(s *faultsim.Schedule) faultsim.Plan {
-	if len(s.Actions) == 0 {
-		return faultsim.Plan{}
+// expect is what the policy calls for in the first action of a schedule. How an
+// action ends that another tool fails too, or whose quota other actions share,
+// is for the code to say: then anything fits that breaks no rule.
+func (s *Setting) expect(sched faultsim.Schedule) (faultsim.Expectation, bool) {
+	sched.Actions, sched.Outages, sched.Quotas = slices.Clone(sched.Actions), slices.Clone(sched.Outages), slices.Clone(sched.Quotas)
+	if len(sched.Quotas) > 0 && len(sched.Actions) > 1 || !s.onlyMain(&sched) {
+		return faultsim.Expectation{Most: anything}, true
 	}
-	return s.Actions[0]
+	if len(sched.Actions) > 0 {
+		faults := sched.Actions[0].Faults
+		sched.Actions[0].Faults = map[string][]faultsim.Fault{faultsim.Main: merged(faults[s.Tools[0]], faults[faultsim.Main])}
+	}
+	return faultsim.ExpectFirst(s.Policy, sched)
 }
 
-// expect is what the policy calls for under a plan. How an action ends that
-// another tool fails too is for its code to say: then anything fits that breaks
-// no rule.
-func (s *Setting) expect(plan faultsim.Plan) (faultsim.Expectation, bool) {
-	for name := range plan.Faults {
-		if name != faultsim.Main && name != s.Tools[0] {
-			return faultsim.Expectation{Most: anything}, true
+// onlyMain reports whether the first action's faults, the outages and the quotas
+// are those of the main tool, and gives the latter its general name.
+func (s *Setting) onlyMain(sched *faultsim.Schedule) bool {
+	main := func(name *string) bool {
+		is := *name == faultsim.Main || *name == s.Tools[0]
+		*name = faultsim.Main
+		return is
+	}
+	for i := range sched.Outages {
+		if !main(&sched.Outages[i].Tool) {
+			return false
 		}
 	}
-	plan.Faults = map[string][]faultsim.Fault{faultsim.Main: merged(plan.Faults[s.Tools[0]], plan.Faults[faultsim.Main])}
-	return faultsim.Expect(s.Policy, plan)
+	for i := range sched.Quotas {
+		if !main(&sched.Quotas[i].Tool) {
+			return false
+		}
+	}
+	if len(sched.Actions) > 0 {
+		for name := range sched.Actions[0].Faults {
+			if !main(&name) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // merged is what the main tool answers: what is planned under its own name goes

@@ -71,6 +71,7 @@ func size(s faultsim.Schedule) int {
 		}
 	}
 	add(s.AtOnce)
+	n += len(s.Outages) + len(s.Quotas)
 	for _, p := range s.Actions {
 		add(p.After != 0, p.Deadline != 0, p.Cancel != 0)
 		for _, faults := range p.Faults {

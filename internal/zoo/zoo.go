@@ -32,7 +32,8 @@ func Faulty() []Specimen {
 	var all []Specimen
 	for _, part := range [][]Specimen{
 		counting(), refusals(), successes(), arguments(), keys(), waits(), hints(), deadlines(),
-		cancels(), leftovers(), endings(), terminals(), effects(), reconciling(), web(), answers(), words(), reconciles(), deletes(), breakers(), layers(), batches(),
+		cancels(), leftovers(), endings(), terminals(), effects(), reconciling(), web(), answers(), words(), reconciles(), deletes(), spells(),
+		breakers(), layers(), batches(),
 	} {
 		all = append(all, part...)
 	}

@@ -1,0 +1,213 @@
+package faultsim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// An Outage is a time in which a tool is down: every call that arrives in it is
+// answered with the class, whatever the attempt's own fault.
+type Outage struct {
+	Tool     string        // Main: the adapter's first tool
+	From, To time.Duration // from the begin of the first action; To is the first instant after it
+	Class    trace.Class
+}
+
+// A Quota is what a tool grants: N calls in each window of Per, counted from
+// the begin of the first action. What is over it is throttled and asks for a
+// wait until the window ends. Calls that arrive in an outage are not counted.
+type Quota struct {
+	Tool string // Main: the adapter's first tool
+	N    int
+	Per  time.Duration
+}
+
+// end is when the window ends that the instant falls into.
+func (q *Quota) end(at time.Duration) time.Duration { return at - at%q.Per + q.Per }
+
+func (o *Outage) validate() error {
+	switch {
+	case o.From < 0 || o.To <= o.From:
+		return fmt.Errorf("an outage of %s is from %v to %v: it must begin at 0 or later, and end after that", o.Tool, o.From, o.To)
+	case o.Class <= trace.OK || o.Class > trace.Unknown:
+		return fmt.Errorf("an outage of %s answers %v: say a class that fails", o.Tool, o.Class)
+	}
+	return nil
+}
+
+func (q *Quota) validate() error {
+	if q.N < 1 || q.Per <= 0 {
+		return fmt.Errorf("a quota of %s is %d calls per %v: both must be more than 0", q.Tool, q.N, q.Per)
+	}
+	return nil
+}
+
+// over is the fault of a call that exceeds the quota at the instant.
+func (q *Quota) over(at time.Duration) Fault {
+	return Fault{Class: trace.Throttled, Hint: q.end(at) - at}
+}
+
+// A climate is what changes with the time in one trial: the schedule's outages
+// and quotas, and the calls that have used the quotas up.
+type climate struct {
+	s     *Schedule
+	begun bool
+	begin time.Time
+	used  []usage // by number of the quota
+}
+
+type usage struct {
+	window time.Duration // its end
+	calls  int
+}
+
+// begins marks the begin of the first action.
+func (c *climate) begins() {
+	if !c.begun {
+		c.begun, c.begin = true, time.Now()
+	}
+}
+
+// fault is what the time does to a call that arrives now; f is its own fault.
+// The caller's cancel stays, since the tool does not decide about it.
+func (c *climate) fault(is func(name string) bool, f Fault) Fault {
+	at := time.Since(c.begin)
+	for i := range c.s.Outages {
+		if o := &c.s.Outages[i]; is(o.Tool) && at >= o.From && at < o.To {
+			return Fault{Class: o.Class, Cancel: f.Cancel}
+		}
+	}
+	over := f
+	for i := range c.s.Quotas {
+		if q := &c.s.Quotas[i]; is(q.Tool) && !c.grants(i, q, at) {
+			over = q.over(at)
+			over.Cancel = f.Cancel
+		}
+	}
+	return over
+}
+
+// grants counts the call and reports whether the quota has room for it.
+func (c *climate) grants(i int, q *Quota, at time.Duration) bool {
+	if c.used == nil {
+		c.used = make([]usage, len(c.s.Quotas))
+	}
+	u := &c.used[i]
+	if end := q.end(at); u.window != end {
+		*u = usage{window: end}
+	}
+	u.calls++
+	return u.calls <= q.N
+}
+
+// spellsFit reports why the outages and quotas cannot be played; nil: they can.
+func (s *Stage) spellsFit(sched *Schedule) error {
+	for i := range sched.Outages {
+		o := &sched.Outages[i]
+		if err := o.validate(); err != nil {
+			return fmt.Errorf("faultsim: %w", err)
+		}
+		if err := s.spellFits(o.Tool, Fault{Class: o.Class}, "an outage"); err != nil {
+			return err
+		}
+	}
+	for i := range sched.Quotas {
+		q := &sched.Quotas[i]
+		if err := q.validate(); err != nil {
+			return fmt.Errorf("faultsim: %w", err)
+		}
+		if err := s.spellFits(q.Tool, q.over(0), "a quota"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Stage) spellFits(name string, f Fault, what string) error {
+	t := s.lookup(name)
+	switch {
+	case t == nil:
+		return &UnfitError{fmt.Sprintf("the schedule speaks of tool %q, the stage has %s", name, s.names()), 0, name, 0}
+	case !t.can(&f):
+		return &UnfitError{fmt.Sprintf("%s cannot answer as %s plans: %s", t.name, what, describe(&f)), 0, name, 0}
+	}
+	return nil
+}
+
+// ExpectFirst is [Expect] for the first action of a schedule, with the outages
+// and quotas that the schedule has for [Main].
+func ExpectFirst(p invariants.Policy, s Schedule) (Expectation, bool) {
+	return expect(p, s.plans()[0], &s)
+}
+
+// spell is what the time does to attempt n, which begins at the instant.
+func (pl *player) spell(f Fault, n int, at time.Duration) Fault {
+	if pl.sched == nil {
+		return f
+	}
+	c := climate{s: pl.sched}
+	pl.path = append(pl.path[:n-1], at)
+	for i := range pl.sched.Outages {
+		if pl.down(i, at) {
+			return Fault{Class: pl.sched.Outages[i].Class, Cancel: f.Cancel}
+		}
+	}
+	for i := range pl.sched.Quotas {
+		q := &pl.sched.Quotas[i]
+		if q.Tool != Main {
+			continue
+		}
+		granted := true
+		for _, earlier := range pl.path {
+			if !pl.outage(earlier) {
+				granted = c.grants(i, q, earlier)
+			}
+		}
+		if !granted {
+			cancel := f.Cancel
+			f = q.over(at)
+			f.Cancel = cancel
+		}
+	}
+	return f
+}
+
+func (pl *player) down(i int, at time.Duration) bool {
+	o := &pl.sched.Outages[i]
+	return o.Tool == Main && at >= o.From && at < o.To
+}
+
+func (pl *player) outage(at time.Duration) bool {
+	for i := range pl.sched.Outages {
+		if pl.down(i, at) {
+			return true
+		}
+	}
+	return false
+}
+
+// changes lists the instants between two at which an outage begins or ends, or
+// a window of a quota does: an attempt just before sees something else than one
+// at the instant.
+func (pl *player) changes(lo, hi time.Duration) []time.Duration {
+	if pl.sched == nil {
+		return nil
+	}
+	var list []time.Duration
+	add := func(t time.Duration) {
+		if t > lo && t < hi {
+			list = append(list, t-1, t)
+		}
+	}
+	for _, o := range pl.sched.Outages {
+		add(o.From)
+		add(o.To)
+	}
+	for i := range pl.sched.Quotas {
+		add(pl.sched.Quotas[i].end(lo))
+	}
+	return list
+}

@@ -1,0 +1,50 @@
+package faultsim
+
+import (
+	"slices"
+	"time"
+)
+
+// simplerSpells takes outages and quotas out, one at a time.
+func simplerSpells(s Schedule, yield func(Schedule) bool) bool {
+	for i := range s.Outages {
+		if !yield(with(s, func(c *Schedule) { c.Outages = slices.Delete(c.Outages, i, i+1) })) {
+			return false
+		}
+	}
+	for i := range s.Quotas {
+		if !yield(with(s, func(c *Schedule) { c.Quotas = slices.Delete(c.Quotas, i, i+1) })) {
+			return false
+		}
+	}
+	return true
+}
+
+// rounderSpells makes the times of outages and quotas rounder. An outage that
+// begins at once is rounder than any other.
+func rounderSpells(s Schedule, yield func(Schedule) bool) bool {
+	for i, o := range s.Outages {
+		if o.From > 0 && !yield(with(s, func(c *Schedule) { c.Outages[i].From = 0 })) {
+			return false
+		}
+		if !shorter(s, o.To, func(c *Schedule) *time.Duration { return &c.Outages[i].To }, o.From, yield) {
+			return false
+		}
+	}
+	for i, q := range s.Quotas {
+		if !shorter(s, q.Per, func(c *Schedule) *time.Duration { return &c.Quotas[i].Per }, 0, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// shorter makes one time rounder, but not less than the other.
+func shorter(s Schedule, d time.Duration, at func(*Schedule) *time.Duration, least time.Duration, yield func(Schedule) bool) bool {
+	for t := range rounderTimes(d) {
+		if t > least && !yield(with(s, func(c *Schedule) { *at(c) = t })) {
+			return false
+		}
+	}
+	return true
+}

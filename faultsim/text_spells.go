@@ -1,0 +1,71 @@
+package faultsim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+func (s *Schedule) writeSpells(b *strings.Builder) {
+	for _, o := range s.Outages {
+		b.WriteString("outage " + wordText(o.Tool))
+		option(b, "from", o.From)
+		option(b, "to", o.To)
+		fmt.Fprintf(b, " %v\n", o.Class)
+	}
+	for _, q := range s.Quotas {
+		fmt.Fprintf(b, "quota %s %d", wordText(q.Tool), q.N)
+		option(b, "per", q.Per)
+		b.WriteString("\n")
+	}
+}
+
+// outage reads "outage TOOL from= to= CLASS"; from= may be missing.
+func (p *parser) outage(words []string) error {
+	if len(words) < 4 {
+		return p.errorf("an outage reads outage TOOL from= to= CLASS, such as %q", "outage weather from=1s to=3s transient")
+	}
+	o, last := Outage{Tool: words[1]}, len(words)-1
+	if err := o.Class.UnmarshalText([]byte(words[last])); err != nil || o.Class == trace.OK {
+		return p.errorf("unknown class %q; an outage ends in one of %v", words[last], trace.Classes()[1:])
+	}
+	err := p.options(words[2:last], func(name, value string) (err error) {
+		switch name {
+		case "from":
+			o.From, err = positive(name, value)
+		case "to":
+			o.To, err = positive(name, value)
+		default:
+			err = fmt.Errorf("unknown option %q of an outage; known are from=, to=", name)
+		}
+		return err
+	})
+	if err == nil && o.To <= o.From {
+		err = p.errorf("the outage does not end after it begins: give it a to= after its from=")
+	}
+	p.s.Outages = append(p.s.Outages, o)
+	return err
+}
+
+// quota reads "quota TOOL N per=".
+func (p *parser) quota(words []string) error {
+	if len(words) != 4 {
+		return p.errorf("a quota reads quota TOOL N per=, such as %q", "quota weather 3 per=1m")
+	}
+	n, err := strconv.Atoi(words[2])
+	if err != nil || n < 1 || n > maxAttempt {
+		return p.errorf("the quota %q is no number from 1 to %d", words[2], maxAttempt)
+	}
+	q := Quota{Tool: words[1], N: n}
+	err = p.options(words[3:], func(name, value string) (err error) {
+		if name != "per" {
+			return fmt.Errorf("unknown option %q of a quota; known is per=", name)
+		}
+		q.Per, err = positive(name, value)
+		return err
+	})
+	p.s.Quotas = append(p.s.Quotas, q)
+	return err
+}
