@@ -62,6 +62,12 @@ var scenarios = map[string]func(*testing.T){
 		matrix.Run(t, loop(read), matrix.Row{}, matrix.Row{Name: "empty"}, row("immediate-success", faultsim.One()))
 	},
 	"unusable-adapter": func(t *testing.T) { matrix.Run(t, faultsim.Adapter{}) },
+	// Outages and quotas of the main tool, by its own name, and one of no tool.
+	"spells": func(t *testing.T) {
+		down := faultsim.Schedule{Outages: []faultsim.Outage{{Tool: "tool", To: 150 * time.Millisecond, Class: trace.Transient}}}
+		nobody := faultsim.Schedule{Outages: []faultsim.Outage{{Tool: "tol", To: time.Second, Class: trace.Transient}}}
+		matrix.Run(t, loop(read), row("down-for-two-attempts", down), row("a-typo", nobody))
+	},
 	"wrong-count": func(t *testing.T) {
 		a := loop(read)
 		a.Subject = on(with(a.Policy, func(p *invariants.Policy) { p.MaxAttempts = 4 }), errs)

@@ -3,7 +3,6 @@ package matrix
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/internal/rerun"
 	"github.com/rehearse-go/rehearse/invariants"
-	"github.com/rehearse-go/rehearse/trace"
 )
 
 // Run runs [Rows], and the adapter's own rows after them, each as a subtest on
@@ -163,11 +161,9 @@ func (r *Row) make(set Setting) (s faultsim.Schedule, err error) {
 	if s, err = r.Schedule(set); err != nil {
 		return s, err
 	}
-	for _, plan := range s.Actions {
-		for _, name := range slices.Sorted(maps.Keys(plan.Faults)) {
-			if name != faultsim.Main && !slices.Contains(set.Tools, name) {
-				return s, fmt.Errorf("matrix: row %q speaks of tool %q, the stage has %q: correct the name, or return NotFor", r.Name, name, set.Tools)
-			}
+	for _, name := range speaksOf(&s) {
+		if name != faultsim.Main && !slices.Contains(set.Tools, name) {
+			return s, fmt.Errorf("matrix: row %q speaks of tool %q, the stage has %q: correct the name, or return NotFor", r.Name, name, set.Tools)
 		}
 	}
 	return s, nil
@@ -180,141 +176,4 @@ func (p Played) skip(err error) (Played, error) {
 		return p, nil
 	}
 	return p, err
-}
-
-// expect is what the policy calls for in the first action of a schedule. How an
-// action ends that another tool fails too, or whose quota other actions share,
-// is for the code to say: then anything fits that breaks no rule.
-func (s *Setting) expect(sched faultsim.Schedule) (faultsim.Expectation, bool) {
-	sched.Actions, sched.Outages, sched.Quotas = slices.Clone(sched.Actions), slices.Clone(sched.Outages), slices.Clone(sched.Quotas)
-	if len(sched.Quotas) > 0 && len(sched.Actions) > 1 || !s.onlyMain(&sched) {
-		return faultsim.Expectation{Most: anything}, true
-	}
-	if len(sched.Actions) > 0 {
-		faults := sched.Actions[0].Faults
-		sched.Actions[0].Faults = map[string][]faultsim.Fault{faultsim.Main: merged(faults[s.Tools[0]], faults[faultsim.Main])}
-	}
-	return faultsim.ExpectFirst(s.Policy, sched)
-}
-
-// onlyMain reports whether the first action's faults, the outages and the quotas
-// are those of the main tool, and gives the latter its general name.
-func (s *Setting) onlyMain(sched *faultsim.Schedule) bool {
-	main := func(name *string) bool {
-		is := *name == faultsim.Main || *name == s.Tools[0]
-		*name = faultsim.Main
-		return is
-	}
-	for i := range sched.Outages {
-		if !main(&sched.Outages[i].Tool) {
-			return false
-		}
-	}
-	for i := range sched.Quotas {
-		if !main(&sched.Quotas[i].Tool) {
-			return false
-		}
-	}
-	if len(sched.Actions) > 0 {
-		for name := range sched.Actions[0].Faults {
-			if !main(&name) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// merged is what the main tool answers: what is planned under its own name goes
-// before what is planned for whichever tool is the main one.
-func merged(named, main []faultsim.Fault) []faultsim.Fault {
-	all := make([]faultsim.Fault, max(len(named), len(main)))
-	copy(all, main)
-	for i, f := range named {
-		if f != (faultsim.Fault{}) {
-			all[i] = f
-		}
-	}
-	return all
-}
-
-// judge fills in what was seen.
-func (l *line) judge(set Setting, e *faultsim.Expectation, r *faultsim.Result) {
-	l.want = expectation(reconciles(r.Trace, *e))
-	if act := declared(r.Trace); act != nil {
-		l.made, l.effects = made(act, set.Tools[0]), len(act.Effects)
-		l.seen = terminal(&set.Policy, act)
-	}
-	switch {
-	case len(r.Findings) > 0:
-		l.verdict = r.Findings[0].Invariant
-	case !l.fits() && len(r.Accepted) == 0:
-		l.verdict = "unexpected"
-	case len(r.Accepted) > 0:
-		l.verdict = "accepted: " + r.Accepted[0].Invariant
-	default:
-		l.verdict = "ok"
-	}
-}
-
-// declared is the first action of the schedule. What the code calls while it is
-// built belongs to none.
-func declared(tr *trace.Trace) *trace.Action {
-	actions := tr.Actions()
-	for i := range actions {
-		if actions[i].Name != "" {
-			return &actions[i]
-		}
-	}
-	return nil
-}
-
-// made counts the attempts of the main tool.
-func made(a *trace.Action, main string) int {
-	n := 0
-	for i := range a.Attempts {
-		if a.Attempts[i].Tool == main {
-			n++
-		}
-	}
-	return n
-}
-
-// terminal is how the action ended: as the adapter reads its own error, else
-// as its attempts amount to.
-func terminal(p *invariants.Policy, a *trace.Action) trace.Reason {
-	switch {
-	case !a.Ended:
-		return 0
-	case a.Reason != 0 && a.Reason != trace.ReasonSuccess:
-		return a.Reason
-	case a.Error == "":
-		if p.Terminal(a) == trace.ReasonDeclined {
-			return trace.ReasonDeclined
-		}
-		return trace.ReasonSuccess
-	}
-	return p.Terminal(a)
-}
-
-func (l *line) fits() bool {
-	return l.made >= l.want.Least && l.made <= l.want.Most && l.ends()
-}
-
-// ends reports whether the terminal is one that is wanted.
-func (l *line) ends() bool {
-	return l.want.Most == anything || slices.Contains(l.want.Reasons, l.seen)
-}
-
-// complaint is what is wrong with the row; empty: nothing.
-func (l *line) complaint(r *faultsim.Result) string {
-	switch {
-	case len(r.Findings) == 0 && (l.fits() || len(r.Accepted) > 0):
-		return ""
-	case l.made < l.want.Least || l.made > l.want.Most:
-		return fmt.Sprintf("%s, the policy calls for %s", plural(l.made, "call"), l.want.numbers())
-	case !l.ends():
-		return fmt.Sprintf("ended as %s, the policy calls for %s", name(l.seen), l.want.terminals())
-	}
-	return "breaks " + r.Findings[0].Invariant
 }

@@ -1,0 +1,70 @@
+package matrix
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/rehearse-go/rehearse/faultsim"
+)
+
+// expect is what the policy calls for in the first action of a schedule. How an
+// action ends that another tool fails too, or whose quota other actions share,
+// is for the code to say: then anything fits that breaks no rule.
+func (s *Setting) expect(sched faultsim.Schedule) (faultsim.Expectation, bool) {
+	if len(sched.Quotas) > 0 && len(sched.Actions) > 1 {
+		return faultsim.Expectation{Most: anything}, true
+	}
+	sched.Actions = slices.Clone(sched.Actions[:min(1, len(sched.Actions))])
+	for _, name := range speaksOf(&sched) {
+		if name != faultsim.Main && name != s.Tools[0] {
+			return faultsim.Expectation{Most: anything}, true
+		}
+	}
+	return faultsim.ExpectFirst(s.Policy, ofMain(sched, s.Tools[0]))
+}
+
+// speaksOf lists the tools that a schedule names, in order.
+func speaksOf(s *faultsim.Schedule) []string {
+	var names []string
+	for i := range s.Actions {
+		names = slices.AppendSeq(names, maps.Keys(s.Actions[i].Faults))
+	}
+	for _, o := range s.Outages {
+		names = append(names, o.Tool)
+	}
+	for _, q := range s.Quotas {
+		names = append(names, q.Tool)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// ofMain gives the main tool its general name throughout a schedule of at most
+// one action, in which no other tool is named.
+func ofMain(s faultsim.Schedule, main string) faultsim.Schedule {
+	for i := range s.Actions {
+		faults := s.Actions[i].Faults
+		s.Actions[i].Faults = map[string][]faultsim.Fault{faultsim.Main: merged(faults[main], faults[faultsim.Main])}
+	}
+	s.Outages, s.Quotas = slices.Clone(s.Outages), slices.Clone(s.Quotas)
+	for i := range s.Outages {
+		s.Outages[i].Tool = faultsim.Main
+	}
+	for i := range s.Quotas {
+		s.Quotas[i].Tool = faultsim.Main
+	}
+	return s
+}
+
+// merged is what the main tool answers: what is planned under its own name goes
+// before what is planned for whichever tool is the main one.
+func merged(named, main []faultsim.Fault) []faultsim.Fault {
+	all := make([]faultsim.Fault, max(len(named), len(main)))
+	copy(all, main)
+	for i, f := range named {
+		if f != (faultsim.Fault{}) {
+			all[i] = f
+		}
+	}
+	return all
+}

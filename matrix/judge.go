@@ -1,0 +1,91 @@
+package matrix
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// judge fills in what was seen.
+func (l *line) judge(set Setting, e *faultsim.Expectation, r *faultsim.Result) {
+	l.want = expectation(reconciles(r.Trace, *e))
+	if act := declared(r.Trace); act != nil {
+		l.made, l.effects = made(act, set.Tools[0]), len(act.Effects)
+		l.seen = terminal(&set.Policy, act)
+	}
+	switch {
+	case len(r.Findings) > 0:
+		l.verdict = r.Findings[0].Invariant
+	case !l.fits() && len(r.Accepted) == 0:
+		l.verdict = "unexpected"
+	case len(r.Accepted) > 0:
+		l.verdict = "accepted: " + r.Accepted[0].Invariant
+	default:
+		l.verdict = "ok"
+	}
+}
+
+// declared is the first action of the schedule. What the code calls while it is
+// built belongs to none.
+func declared(tr *trace.Trace) *trace.Action {
+	actions := tr.Actions()
+	for i := range actions {
+		if actions[i].Name != "" {
+			return &actions[i]
+		}
+	}
+	return nil
+}
+
+// made counts the attempts of the main tool.
+func made(a *trace.Action, main string) int {
+	n := 0
+	for i := range a.Attempts {
+		if a.Attempts[i].Tool == main {
+			n++
+		}
+	}
+	return n
+}
+
+// terminal is how the action ended: as the adapter reads its own error, else
+// as its attempts amount to.
+func terminal(p *invariants.Policy, a *trace.Action) trace.Reason {
+	switch {
+	case !a.Ended:
+		return 0
+	case a.Reason != 0 && a.Reason != trace.ReasonSuccess:
+		return a.Reason
+	case a.Error == "":
+		if p.Terminal(a) == trace.ReasonDeclined {
+			return trace.ReasonDeclined
+		}
+		return trace.ReasonSuccess
+	}
+	return p.Terminal(a)
+}
+
+func (l *line) fits() bool {
+	return l.made >= l.want.Least && l.made <= l.want.Most && l.ends()
+}
+
+// ends reports whether the terminal is one that is wanted.
+func (l *line) ends() bool {
+	return l.want.Most == anything || slices.Contains(l.want.Reasons, l.seen)
+}
+
+// complaint is what is wrong with the row; empty: nothing.
+func (l *line) complaint(r *faultsim.Result) string {
+	switch {
+	case len(r.Findings) == 0 && (l.fits() || len(r.Accepted) > 0):
+		return ""
+	case l.made < l.want.Least || l.made > l.want.Most:
+		return fmt.Sprintf("%s, the policy calls for %s", plural(l.made, "call"), l.want.numbers())
+	case !l.ends():
+		return fmt.Sprintf("ended as %s, the policy calls for %s", name(l.seen), l.want.terminals())
+	}
+	return "breaks " + r.Findings[0].Invariant
+}
