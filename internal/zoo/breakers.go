@@ -58,7 +58,7 @@ const (
 // guarded plugs in the patient loop with a breaker before each attempt.
 func guarded(b invariants.Breaker, change func(*guard)) faultsim.Adapter {
 	a := built(policy(), failures(), func(*faultsim.Stage) ask {
-		g := &guard{blames: countsFailures}
+		g := &guard{blames: countsFailures, probes: 1}
 		change(g)
 		return g.forecast
 	})
@@ -76,16 +76,19 @@ var errOpen = errors.New("weather: temporarily unavailable, do not ask again for
 
 // A guard is a circuit breaker. Its fields are the ways in which it goes wrong.
 type guard struct {
-	mu                                                                          sync.Mutex
-	failed                                                                      int // in a row
-	last                                                                        []bool
-	open                                                                        bool
-	since                                                                       time.Time
-	probing                                                                     bool
-	turn                                                                        int
-	blames                                                                      func(context.Context, error) verdict
-	rate                                                                        bool // over the last calls
-	endless                                                                     bool
+	mu      sync.Mutex
+	failed  int // in a row
+	last    []bool
+	open    bool
+	since   time.Time
+	probing int // probes under way
+	good    int // probes that succeeded since the cooldown
+	turn    int
+	blames  func(context.Context, error) verdict
+	probes  int  // how many at once; how many must succeed
+	rate    bool // over the last calls
+	endless bool
+
 	forgetful, keepsCount, crowd, wedges, extends, softProbe, retriesOpen, once bool
 }
 
@@ -108,6 +111,14 @@ func countsFailures(ctx context.Context, err error) verdict {
 		return failed
 	}
 	return fine
+}
+
+// ignoresRefusals is countsFailures, where a refusal says nothing of the tool.
+func ignoresRefusals(ctx context.Context, err error) verdict {
+	if v := countsFailures(ctx, err); err == nil || v == failed {
+		return v
+	}
+	return nothing
 }
 
 func countsCancels(_ context.Context, err error) verdict {
@@ -137,10 +148,10 @@ func (g *guard) enter() (leave func(verdict), err error) {
 			g.since = time.Now()
 		}
 		return nil, errOpen
-	case g.open && g.probing && !g.crowd:
+	case g.open && g.probing >= g.probes && !g.crowd:
 		return nil, errOpen
 	case g.open:
-		g.probing = true
+		g.probing++
 	}
 	turn := g.turn
 	return func(v verdict) {
@@ -155,16 +166,19 @@ func (g *guard) enter() (leave func(verdict), err error) {
 func (g *guard) settle(v verdict) {
 	switch {
 	case v == nothing && g.open && g.wedges:
+	case v == nothing && g.open:
+		g.probing--
 	case v == nothing:
-		g.probing = false
+	case v == fine && g.open && g.good+1 < g.probes:
+		g.probing, g.good = g.probing-1, g.good+1
 	case v == fine && g.open:
-		g.open, g.probing, g.failed, g.last = false, false, 0, nil
+		g.open, g.probing, g.good, g.failed, g.last = false, 0, 0, 0, nil
 		g.turn++
 	case g.open && g.softProbe:
-		g.open, g.probing, g.failed = false, false, 1
+		g.open, g.probing, g.failed = false, 0, 1
 		g.turn++
 	case g.open:
-		g.since, g.probing = time.Now(), false
+		g.since, g.probing, g.good = time.Now(), 0, 0
 		g.turn++
 	default:
 		g.count(v)
@@ -235,4 +249,32 @@ func (g *guard) attempt(ctx context.Context, call tool, n int) (forecast, error)
 		leave(g.blames(ctx, err))
 	}
 	return f, err
+}
+
+// twoProbes is a breaker that two probes must close, and to which refusals say
+// nothing.
+func twoProbes() faultsim.Adapter {
+	b := inARow()
+	b.Probes, b.Successes, b.RefusalsNeutral = 2, 2, true
+	return guarded(b, func(g *guard) { g.probes, g.blames = 2, ignoresRefusals })
+}
+
+// fallsBack asks another tool while the breaker refuses.
+func fallsBack() faultsim.Adapter {
+	b := inARow()
+	b.Tool, b.Fallback = "weather", "almanac"
+	a := guarded(b, func(*guard) {})
+	a.Subject = func(s *faultsim.Stage) faultsim.Action {
+		g := &guard{blames: countsFailures, probes: 1}
+		weather := faultsim.Tool(s, "weather", sunny, failures())
+		almanac := faultsim.Tool(s, "almanac", sunny, nil)
+		return func(ctx context.Context) (any, error) {
+			f, err := g.forecast(ctx, weather)
+			if err == errOpen {
+				return patient(ctx, almanac)
+			}
+			return f, err
+		}
+	}
+	return a
 }
