@@ -58,7 +58,7 @@ const (
 // guarded plugs in the patient loop with a breaker before each attempt.
 func guarded(b invariants.Breaker, change func(*guard)) faultsim.Adapter {
 	a := built(policy(), failures(), func(*faultsim.Stage) ask {
-		g := &guard{blames: countsFailures, probes: 1}
+		g := newGuard()
 		change(g)
 		return g.forecast
 	})
@@ -85,11 +85,17 @@ type guard struct {
 	good    int // probes that succeeded since the cooldown
 	turn    int
 	blames  func(context.Context, error) verdict
-	probes  int  // how many at once; how many must succeed
+	probes  int // how many at once; how many must succeed
+	limit   int // failures that open it
+	calm    time.Duration
 	rate    bool // over the last calls
 	endless bool
 
 	forgetful, keepsCount, crowd, wedges, extends, softProbe, retriesOpen, once bool
+}
+
+func newGuard() *guard {
+	return &guard{blames: countsFailures, probes: 1, limit: threshold, calm: cooldown}
 }
 
 // A verdict is what an error says of the tool.
@@ -143,7 +149,7 @@ func (g *guard) enter() (leave func(verdict), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case g.open && time.Since(g.since) < cooldown:
+	case g.open && time.Since(g.since) < g.calm:
 		if g.extends {
 			g.since = time.Now()
 		}
@@ -192,7 +198,7 @@ func (g *guard) count(v verdict) {
 	case !g.keepsCount:
 		g.failed = 0
 	}
-	full := g.failed >= threshold
+	full := g.failed >= g.limit
 	if g.rate {
 		full = g.over(v)
 	}
@@ -214,7 +220,7 @@ func (g *guard) over(v verdict) bool {
 			bad++
 		}
 	}
-	return len(g.last) >= threshold && 2*bad >= len(g.last)
+	return len(g.last) >= g.limit && 2*bad >= len(g.last)
 }
 
 // forecast is the patient loop with the breaker before each attempt.
@@ -265,7 +271,7 @@ func fallsBack() faultsim.Adapter {
 	b.Tool, b.Fallback = "weather", "almanac"
 	a := guarded(b, func(*guard) {})
 	a.Subject = func(s *faultsim.Stage) faultsim.Action {
-		g := &guard{blames: countsFailures, probes: 1}
+		g := newGuard()
 		weather := faultsim.Tool(s, "weather", sunny, failures())
 		almanac := faultsim.Tool(s, "almanac", sunny, nil)
 		return func(ctx context.Context) (any, error) {
@@ -277,4 +283,11 @@ func fallsBack() faultsim.Adapter {
 		}
 	}
 	return a
+}
+
+// touchy is a breaker that opens within one action and is half-open before the
+// next wait is over.
+func touchy() faultsim.Adapter {
+	b := invariants.Breaker{Consecutive: 2, Cooldown: 150 * time.Millisecond}
+	return guarded(b, func(g *guard) { g.limit, g.calm = b.Consecutive, b.Cooldown })
 }

@@ -36,6 +36,7 @@ func Right() []Specimen {
 		specimen("http-post", posting(buildsEach)),
 		specimen("breaker-in-a-row", guarded(inARow(), func(*guard) {})),
 		specimen("breaker-by-rate", guarded(byRate(), func(g *guard) { g.rate = true })),
+		specimen("touchy-breaker", touchy()),
 		specimen("breaker-with-two-probes", twoProbes()),
 		specimen("breaker-with-a-fallback", fallsBack()),
 		specimen("app-owns-the-retries", layered(4, settings{app: 4, sdk: 1})),
