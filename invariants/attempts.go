@@ -129,8 +129,8 @@ func SameArguments() Invariant {
 			for i := 1; i < len(s.Attempts); i++ {
 				at := &s.Attempts[i]
 				before := &s.Attempts[i-1]
-				if before.Seen && before.Outcome.Class == trace.Invalid || at.Items != "" && before.Items != "" {
-					first = i // corrected, or a batch: see [BatchRetry]
+				if before.Seen && before.Outcome.Class == trace.Invalid || before.Items != "" && at.Items != "" && at.Items != before.Items {
+					first = i // corrected, or what is left of a batch: see [BatchRetry]
 					continue
 				}
 				v.Applied = 1

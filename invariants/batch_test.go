@@ -89,6 +89,16 @@ func TestBatchRetryWantsExactlyTheFailedItems(t *testing.T) {
 	require.Empty(t, Find(asked(sends(own...).End(), own), BatchRetry(trace.Conflict)), "a class of one's own")
 }
 
+// The items of a retry may be fewer, what they hold may not change.
+func TestTheItemsOfARetryHoldTheSame(t *testing.T) {
+	whole := []request{{"a,b", transient, ""}, {"a,b", ok, ""}}
+	tr := asked(begin().Call("w", `["one","two"]`).Answer(transient).Call("w", `["one","other"]`).Answer(ok).End(), whole)
+	require.Len(t, Find(tr, SameArguments()), 1)
+	require.Empty(t, Find(asked(sends(whole...).End(), whole), SameArguments()))
+	fewer := []request{{"a,b", partial, "a:ok,b:throttled"}, {"b", ok, ""}}
+	require.Empty(t, Find(asked(sends(fewer...).End(), fewer), SameArguments(), NoRetryAfter(partial)))
+}
+
 // The policy decides by the classes of the items whether a retry is due.
 func TestConformsReadsTheItemsOfAPartialAnswer(t *testing.T) {
 	p := Policy{MaxAttempts: 2, Retry: []trace.Class{throttle, transient}, Undone: []trace.Class{transient}}

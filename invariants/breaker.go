@@ -114,12 +114,18 @@ const widest = 64 // calls in a window
 // fallback, where an attempt would be due. Whether the breaker was right to
 // refuse is the business of CircuitBreaker.
 func (b Breaker) Invariants(p Policy) []Invariant {
-	list := p.Invariants()
-	last := len(list) - 1
-	list[last] = conforms(p, &b)
-	// Behind no-panic and no-spin: what follows from an open breaker looks
-	// like a fault of many other rules.
-	return append(append(list[:2:2], circuitBreaker(b, &p)), list[2:]...)
+	var list []Invariant
+	for _, inv := range p.Invariants() {
+		if inv.Name == "conforms" {
+			inv = conforms(p, &b)
+		}
+		list = append(list, inv)
+		if inv.Name == "no-spin" {
+			// Early: what a wrong breaker does looks like a fault of many other rules.
+			list = append(list, circuitBreaker(b, &p))
+		}
+	}
+	return list
 }
 
 // refused reports whether the walk's series ends because the breaker refused

@@ -2,6 +2,7 @@ package invariants_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -239,6 +240,18 @@ func TestConformsLetsTheBreakerRefuse(t *testing.T) {
 		})
 	}
 	require.NotEmpty(t, Find(mid().Ending(refusal).Trace(), Conforms(p)), "without a breaker it is no excuse")
+}
+
+func TestBreakerAddsOneRuleToThoseOfThePolicy(t *testing.T) {
+	p := Policy{MaxAttempts: 3, Repeatable: true}
+	var plain, guarded []string
+	for _, inv := range p.Invariants() {
+		plain = append(plain, inv.Name)
+	}
+	for _, inv := range breaker3.Invariants(p) {
+		guarded = append(guarded, inv.Name)
+	}
+	require.Equal(t, slices.Insert(plain, 2, "circuit-breaker"), guarded)
 }
 
 func phonesOnce() *tracetest.Script {

@@ -58,7 +58,7 @@ const (
 // guarded plugs in the patient loop with a breaker before each attempt.
 func guarded(b invariants.Breaker, change func(*guard)) faultsim.Adapter {
 	a := built(policy(), failures(), func(*faultsim.Stage) ask {
-		g := &guard{blames: countsFailures}
+		g := newGuard()
 		change(g)
 		return g.forecast
 	})
@@ -76,17 +76,26 @@ var errOpen = errors.New("weather: temporarily unavailable, do not ask again for
 
 // A guard is a circuit breaker. Its fields are the ways in which it goes wrong.
 type guard struct {
-	mu                                                                          sync.Mutex
-	failed                                                                      int // in a row
-	last                                                                        []bool
-	open                                                                        bool
-	since                                                                       time.Time
-	probing                                                                     bool
-	turn                                                                        int
-	blames                                                                      func(context.Context, error) verdict
-	rate                                                                        bool // over the last calls
-	endless                                                                     bool
+	mu      sync.Mutex
+	failed  int // in a row
+	last    []bool
+	open    bool
+	since   time.Time
+	probing int // probes under way
+	good    int // probes that succeeded since the cooldown
+	turn    int
+	blames  func(context.Context, error) verdict
+	probes  int // how many at once; how many must succeed
+	limit   int // failures that open it
+	calm    time.Duration
+	rate    bool // over the last calls
+	endless bool
+
 	forgetful, keepsCount, crowd, wedges, extends, softProbe, retriesOpen, once bool
+}
+
+func newGuard() *guard {
+	return &guard{blames: countsFailures, probes: 1, limit: threshold, calm: cooldown}
 }
 
 // A verdict is what an error says of the tool.
@@ -108,6 +117,14 @@ func countsFailures(ctx context.Context, err error) verdict {
 		return failed
 	}
 	return fine
+}
+
+// ignoresRefusals is countsFailures, where a refusal says nothing of the tool.
+func ignoresRefusals(ctx context.Context, err error) verdict {
+	if v := countsFailures(ctx, err); err == nil || v == failed {
+		return v
+	}
+	return nothing
 }
 
 func countsCancels(_ context.Context, err error) verdict {
@@ -132,15 +149,15 @@ func (g *guard) enter() (leave func(verdict), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case g.open && time.Since(g.since) < cooldown:
+	case g.open && time.Since(g.since) < g.calm:
 		if g.extends {
 			g.since = time.Now()
 		}
 		return nil, errOpen
-	case g.open && g.probing && !g.crowd:
+	case g.open && g.probing >= g.probes && !g.crowd:
 		return nil, errOpen
 	case g.open:
-		g.probing = true
+		g.probing++
 	}
 	turn := g.turn
 	return func(v verdict) {
@@ -155,16 +172,19 @@ func (g *guard) enter() (leave func(verdict), err error) {
 func (g *guard) settle(v verdict) {
 	switch {
 	case v == nothing && g.open && g.wedges:
+	case v == nothing && g.open:
+		g.probing--
 	case v == nothing:
-		g.probing = false
+	case v == fine && g.open && g.good+1 < g.probes:
+		g.probing, g.good = g.probing-1, g.good+1
 	case v == fine && g.open:
-		g.open, g.probing, g.failed, g.last = false, false, 0, nil
+		g.open, g.probing, g.good, g.failed, g.last = false, 0, 0, 0, nil
 		g.turn++
 	case g.open && g.softProbe:
-		g.open, g.probing, g.failed = false, false, 1
+		g.open, g.probing, g.failed = false, 0, 1
 		g.turn++
 	case g.open:
-		g.since, g.probing = time.Now(), false
+		g.since, g.probing, g.good = time.Now(), 0, 0
 		g.turn++
 	default:
 		g.count(v)
@@ -178,7 +198,7 @@ func (g *guard) count(v verdict) {
 	case !g.keepsCount:
 		g.failed = 0
 	}
-	full := g.failed >= threshold
+	full := g.failed >= g.limit
 	if g.rate {
 		full = g.over(v)
 	}
@@ -200,7 +220,7 @@ func (g *guard) over(v verdict) bool {
 			bad++
 		}
 	}
-	return len(g.last) >= threshold && 2*bad >= len(g.last)
+	return len(g.last) >= g.limit && 2*bad >= len(g.last)
 }
 
 // forecast is the patient loop with the breaker before each attempt.
@@ -235,4 +255,39 @@ func (g *guard) attempt(ctx context.Context, call tool, n int) (forecast, error)
 		leave(g.blames(ctx, err))
 	}
 	return f, err
+}
+
+// twoProbes is a breaker that two probes must close, and to which refusals say
+// nothing.
+func twoProbes() faultsim.Adapter {
+	b := inARow()
+	b.Probes, b.Successes, b.RefusalsNeutral = 2, 2, true
+	return guarded(b, func(g *guard) { g.probes, g.blames = 2, ignoresRefusals })
+}
+
+// fallsBack asks another tool while the breaker refuses.
+func fallsBack() faultsim.Adapter {
+	b := inARow()
+	b.Tool, b.Fallback = "weather", "almanac"
+	a := guarded(b, func(*guard) {})
+	a.Subject = func(s *faultsim.Stage) faultsim.Action {
+		g := newGuard()
+		weather := faultsim.Tool(s, "weather", sunny, failures())
+		almanac := faultsim.Tool(s, "almanac", sunny, nil)
+		return func(ctx context.Context) (any, error) {
+			f, err := g.forecast(ctx, weather)
+			if err == errOpen {
+				return patient(ctx, almanac)
+			}
+			return f, err
+		}
+	}
+	return a
+}
+
+// touchy is a breaker that opens within one action and is half-open before the
+// next wait is over.
+func touchy() faultsim.Adapter {
+	b := invariants.Breaker{Consecutive: 2, Cooldown: 150 * time.Millisecond}
+	return guarded(b, func(g *guard) { g.limit, g.calm = b.Consecutive, b.Cooldown })
 }

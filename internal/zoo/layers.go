@@ -30,7 +30,8 @@ func knob(retries int) settings { return settings{app: 1 + retries, sdk: 1 + ret
 
 // layered plugs in an app over an SDK that promises n attempts in all.
 func layered(n int, set settings) faultsim.Adapter {
-	a := agents(tries(n), failures(), app{set}.forecast)
+	even := with(func(p *invariants.Policy) { p.MaxAttempts, p.Backoff.Factor = n, 1 })
+	a := agents(even, failures(), app{set}.forecast)
 	a.Invariants = []invariants.Invariant{invariants.PhysicalAttempts(n), invariants.Attributed()}
 	return a
 }
@@ -55,7 +56,6 @@ func (a app) get(ctx context.Context, call tool) (forecast, error) {
 }
 
 func (app) repeat(ctx context.Context, tries int, try func(n int) (forecast, error)) (forecast, error) {
-	wait := base
 	for n := 1; ; n++ {
 		if err := ctx.Err(); err != nil {
 			return forecast{}, err
@@ -64,9 +64,8 @@ func (app) repeat(ctx context.Context, tries int, try func(n int) (forecast, err
 		if err == nil || n >= tries || final(ctx, err) {
 			return f, err
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := sleep(ctx, base); err != nil {
 			return forecast{}, err
 		}
-		wait *= 2
 	}
 }
