@@ -11,11 +11,11 @@ import (
 
 // judge fills in what was seen.
 func (l *line) judge(set Setting, e *faultsim.Expectation, r *faultsim.Result) {
-	l.want = expectation(reconciles(r.Trace, *e))
 	if act := declared(r.Trace); act != nil {
 		l.made, l.effects = made(act, set.Tools[0]), len(act.Effects)
 		l.seen = terminal(&set.Policy, act)
 	}
+	l.want = expectation(refuses(set.breaker, l.seen, reconciles(r.Trace, *e)))
 	switch {
 	case len(r.Findings) > 0:
 		l.verdict = r.Findings[0].Invariant
@@ -26,6 +26,16 @@ func (l *line) judge(set Setting, e *faultsim.Expectation, r *faultsim.Result) {
 	default:
 		l.verdict = "ok"
 	}
+}
+
+// refuses adds what a declared breaker may do to an expectation, which knows of
+// the policy only: the action ends earlier. Whether the breaker was open is the
+// business of [invariants.CircuitBreaker].
+func refuses(b *invariants.Breaker, seen trace.Reason, e faultsim.Expectation) faultsim.Expectation {
+	if b != nil && seen == trace.ReasonBreakerOpen {
+		e.Least, e.Reasons = 0, append(slices.Clone(e.Reasons), seen)
+	}
+	return e
 }
 
 // declared is the first action of the schedule. What the code calls while it is

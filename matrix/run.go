@@ -81,7 +81,7 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 		return Setting{}, nil, err
 	}
 	rows := append(Rows(), own...)
-	return Setting{Policy: a.Policy, Can: can, Tools: names}, rows, validate(rows)
+	return Setting{Policy: a.Policy, Can: can, Tools: names, breaker: a.Breaker}, rows, validate(rows)
 }
 
 // validate reports rows that cannot be run.
