@@ -100,13 +100,13 @@
 //
 // [Check] draws schedules through rapid: streaks of none to one more than
 // MaxAttempts failures, all of the same frequency; each class that the tool
-// has; hints below, at and above the policy's limit; now and then an outage or a
-// quota; latencies and deadlines a
+// has; hints below, at and above the policy's limit; latencies and deadlines a
 // nanosecond on either side of a limit; cancels in flight, in the wait, and a
 // nanosecond around an answer; several actions, one after another or at once.
 // Now and then a failure has the words of a lie, or is packed with %w or
-// errors.Join. Trials run on all cores; the first that fails, by number, is the one that
-// counts, whatever the number of workers.
+// errors.Join, the work of a lost reply comes late, or a tool has an outage or a
+// quota. Trials run on all cores; the first that fails, by number, is the one
+// that counts, whatever the number of workers.
 //
 // Where the adapter declares a Breaker, half of the schedules are outages: up
 // to twelve actions that fail, are left by their callers or recover, with

@@ -3,11 +3,10 @@ package faultsim
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 
 	"github.com/rehearse-go/rehearse/internal/double"
+	"github.com/rehearse-go/rehearse/trace"
 )
 
 // Value is an entry of [Errors] for a class that the tool answers with a value
@@ -30,15 +29,22 @@ func (v *value) Error() string { return fmt.Sprintf("answered as the value %+v",
 // the caller has none to keep, and words the failure in its own way.
 var errAsValue = errors.New("faultsim: answered as a value")
 
-// misfit is the entry whose value is not of the type that the tool answers; nil: none.
+// misfit is the first entry, by class, whose value is not of the type that the
+// tool answers; nil: none. It is asked in every trial and allocates nothing
+// where all is well.
 func (e Errors) misfit(tool string, want reflect.Type) error {
-	for _, class := range slices.Sorted(maps.Keys(e)) {
-		if v, ok := e[class].(*value); ok && !v.is(want) {
-			return fmt.Errorf("faultsim: %s answers %v with a Value of type %v, and the tool's answer is %v: give Value that type",
-				tool, class, reflect.TypeOf(v.v), want)
+	first := trace.Class(0)
+	for class, err := range e {
+		if v, ok := err.(*value); ok && !v.is(want) && (first == 0 || class < first) {
+			first = class
 		}
 	}
-	return nil
+	v, ok := e[first].(*value)
+	if !ok {
+		return nil
+	}
+	return fmt.Errorf("faultsim: %s answers %v with a Value of type %v, and the tool's answer is %v: give Value that type",
+		tool, first, reflect.TypeOf(v.v), want)
 }
 
 func (v *value) is(want reflect.Type) bool {

@@ -14,7 +14,12 @@ func waits() []Specimen {
 	seeded := func(law func(*rand.Rand, int) time.Duration) func(*faultsim.Stage) ask {
 		return func(*faultsim.Stage) ask {
 			r := rand.New(rand.NewPCG(1, 2))
-			return tryTimes(8, func(n int) time.Duration { return law(r, n) })
+			var mu sync.Mutex // actions at once draw from it
+			return tryTimes(8, func(n int) time.Duration {
+				mu.Lock()
+				defer mu.Unlock()
+				return law(r, n)
+			})
 		}
 	}
 	return []Specimen{
