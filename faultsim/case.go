@@ -3,7 +3,6 @@ package faultsim
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/rehearse-go/rehearse/internal/kept"
 	"github.com/rehearse-go/rehearse/internal/rerun"
 )
 
@@ -22,45 +22,6 @@ type savedCase struct {
 	invariant string // the rule that it broke
 	schedule  Schedule
 	source    string // what was read from the file
-}
-
-// packageDir is where the test binary began, which is the folder of the package
-// that it tests. A test may change the working directory.
-var packageDir, _ = os.Getwd()
-
-// caseDir is where the cases of a test live, beside its package.
-func caseDir(test string) string {
-	return filepath.Join("testdata", "rehearse", safeName(test))
-}
-
-// inPackage is a path below the package as the program opens it.
-func inPackage(path string) string { return filepath.Join(packageDir, path) }
-
-// safeName turns a name into a file name on every system. Names that would
-// collide after that differ by a hash.
-func safeName(name string) string {
-	safe := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
-			return r
-		}
-		return '_'
-	}, name)
-	if len(safe) > longestName {
-		safe = safe[:longestName]
-	}
-	if safe != name || strings.Trim(safe, ".") == "" {
-		safe = strings.TrimLeft(safe, ".") + "-" + shortHash(name)
-	}
-	return safe
-}
-
-const longestName = 120
-
-func shortHash(s string) string {
-	h := fnv.New32a()
-	h.Write([]byte(s))
-	return fmt.Sprintf("%08x", h.Sum32())
 }
 
 // text is the content of the case's file.
@@ -79,52 +40,27 @@ func oneLine(r rune) rune {
 // file is the path of the case, below the package. It follows from the
 // content, so that the same failure is one file.
 func (c *savedCase) file(test string) string {
-	return filepath.Join(caseDir(test), safeName(c.invariant)+"-"+shortHash(c.schedule.String())+".case")
+	return filepath.Join(kept.Dir(test), kept.Safe(c.invariant)+"-"+kept.Hash(c.schedule.String())+".case")
 }
 
 // save writes the case and returns its path.
 func (c *savedCase) save(test, headline string) (string, error) {
 	path := c.file(test)
-	dir := inPackage(filepath.Dir(path))
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return "", brief(err)
-	}
-	temp, err := os.CreateTemp(dir, ".case-*")
-	if err != nil {
-		return "", brief(err)
-	}
-	_, err = temp.WriteString(c.text(test, headline))
-	err = errors.Join(err, temp.Close(), os.Chmod(temp.Name(), 0o644))
-	if err == nil {
-		err = os.Rename(temp.Name(), inPackage(path))
-	}
-	if err != nil {
-		_ = os.Remove(temp.Name())
-		return "", brief(err)
+	if err := kept.Save(path, c.text(test, headline)); err != nil {
+		return "", err
 	}
 	return path, nil
 }
 
-// brief leaves the path of a temporary file out of an error.
-func brief(err error) error {
-	if e, ok := errors.AsType[*os.PathError](err); ok {
-		if rel, bad := filepath.Rel(packageDir, e.Path); bad == nil && !strings.Contains(rel, ".case-") {
-			return fmt.Errorf("%s %s: %w", e.Op, filepath.ToSlash(rel), e.Err)
-		}
-		return fmt.Errorf("%s: %w", e.Op, e.Err)
-	}
-	return err
-}
-
 // loadCases reads the saved cases of a test, in the order of their names.
 func loadCases(test string) ([]savedCase, error) {
-	dir := caseDir(test)
-	entries, err := os.ReadDir(inPackage(dir))
+	dir := kept.Dir(test)
+	entries, err := os.ReadDir(kept.Path(dir))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil // there are no cases
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the saved cases of this test cannot be read: %w", brief(err))
+		return nil, fmt.Errorf("the saved cases of this test cannot be read: %w", kept.Brief(err))
 	}
 	var cases []savedCase
 	for _, entry := range entries {
@@ -132,9 +68,9 @@ func loadCases(test string) ([]savedCase, error) {
 			continue
 		}
 		path := filepath.ToSlash(filepath.Join(dir, entry.Name()))
-		content, err := os.ReadFile(inPackage(path))
+		content, err := os.ReadFile(kept.Path(path))
 		if err != nil {
-			return nil, fmt.Errorf("a saved case of this test cannot be read: %w", brief(err))
+			return nil, fmt.Errorf("a saved case of this test cannot be read: %w", kept.Brief(err))
 		}
 		c, err := parseCase(string(content))
 		if err != nil {

@@ -325,7 +325,7 @@ func (s *Stage) cause(a *act, err error) int {
 		return 0
 	}
 	for i := len(errs) - 1; i >= 0; i-- {
-		if kept(err, errs[i].err) {
+		if keeps(err, errs[i].err) {
 			return errs[i].call
 		}
 	}
@@ -335,7 +335,8 @@ func (s *Stage) cause(a *act, err error) int {
 	return -1
 }
 
-func kept(err, cause error) bool {
+// keeps reports whether the error keeps the cause, by itself or by its words.
+func keeps(err, cause error) bool {
 	if reflect.TypeOf(cause).Comparable() && errors.Is(err, cause) {
 		return true
 	}

@@ -18,6 +18,14 @@ var packageDir, _ = os.Getwd()
 // PackageDir is the folder of the package under test.
 func PackageDir() string { return packageDir }
 
+// Move makes another folder the package's and returns what undoes it. It is for
+// tests of what becomes of files, one at a time.
+func Move(dir string) (back func()) {
+	was := packageDir
+	packageDir = dir
+	return func() { packageDir = was }
+}
+
 // Dir is where the files of a test live, seen from its package.
 func Dir(test string) string { return filepath.Join("testdata", "rehearse", Safe(test)) }
 
@@ -58,11 +66,11 @@ func Save(below, content string) error {
 	path := Path(below)
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return brief(err)
+		return Brief(err)
 	}
 	temp, err := os.CreateTemp(dir, ".kept-*")
 	if err != nil {
-		return brief(err)
+		return Brief(err)
 	}
 	_, err = temp.WriteString(content)
 	err = errors.Join(err, temp.Close(), os.Chmod(temp.Name(), 0o644))
@@ -71,13 +79,14 @@ func Save(below, content string) error {
 	}
 	if err != nil {
 		_ = os.Remove(temp.Name())
-		return brief(err)
+		return Brief(err)
 	}
 	return nil
 }
 
-// brief leaves the path of a temporary file out of an error.
-func brief(err error) error {
+// Brief words an error of a file with the path below the package, and leaves the
+// path of a temporary file out.
+func Brief(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		if rel, bad := filepath.Rel(packageDir, e.Path); bad == nil && !strings.Contains(rel, ".kept-") {
 			return fmt.Errorf("%s %s: %w", e.Op, filepath.ToSlash(rel), e.Err)

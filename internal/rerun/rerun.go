@@ -7,11 +7,9 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strings"
-)
 
-// packageDir is where the test binary began, which is the folder of the package
-// that it tests. A test may change the working directory.
-var packageDir, _ = os.Getwd()
+	"github.com/rehearse-go/rehearse/internal/kept"
+)
 
 // Command is the shell command that runs the test of that name again, and
 // nothing else of its package.
@@ -35,9 +33,9 @@ func packageOf() string {
 			return path
 		}
 	}
-	for root := packageDir; ; root = filepath.Dir(root) {
+	for root := kept.PackageDir(); ; root = filepath.Dir(root) {
 		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			rel, err := filepath.Rel(root, packageDir)
+			rel, err := filepath.Rel(root, kept.PackageDir())
 			if err != nil || rel == "." {
 				return "."
 			}

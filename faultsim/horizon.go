@@ -1,0 +1,52 @@
+package faultsim
+
+import "time"
+
+// horizon is how long the policy, with the schedule's hints and latencies,
+// could still cause work: twice the longest trial, and a minute. The odd
+// nanoseconds keep its end apart from whatever a program may plan.
+func (x *trial) horizon() time.Duration {
+	p := &x.a.Policy
+	attempts := p.MaxAttempts
+	if attempts < 1 {
+		attempts = 1
+	}
+	sum := time.Duration(0)
+	add := func(d time.Duration) {
+		sum = min(sum+min(d, longestTime), 10*longestTime)
+	}
+	for n := 1; n <= attempts && n < 64; n++ {
+		_, hi := p.Backoff.Window(n, sum)
+		add(hi)
+		add(p.Attempt)
+	}
+	if x.s.AtOnce {
+		one := sum
+		for range len(x.s.Actions) - drawnAtOnce { // they may wait for each other
+			add(one)
+		}
+	}
+	add(p.Budget)
+	for i := range x.s.Actions {
+		plan := &x.s.Actions[i]
+		add(plan.After)
+		add(plan.Deadline)
+		add(max(plan.Cancel, 0))
+		for _, faults := range plan.Faults {
+			for i := range faults {
+				add(faults[i].Latency)
+				add(faults[i].Hint)
+				add(faults[i].Work)
+			}
+		}
+	}
+	for i := range x.s.Outages {
+		add(x.s.Outages[i].To)
+	}
+	for i := range x.s.Quotas {
+		for range min(attempts, 64) { // each attempt may wait for a window
+			add(x.s.Quotas[i].Per)
+		}
+	}
+	return 2*sum + time.Minute + 977
+}

@@ -1,0 +1,105 @@
+package faultsim
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// begin begins one action of the schedule.
+func (x *trial) begin(plan *Plan) (context.Context, *act) {
+	a := &x.first
+	if a.plan != nil {
+		a = new(act)
+	}
+	ctx, cancel := caller(plan)
+	a.plan, a.cancel = plan, cancel
+	ctx, a.op = x.rec.Begin(ctx, x.a.Name)
+	x.stage.mu.Lock()
+	x.stage.acts = append(x.stage.acts, a)
+	x.stage.climate.begins()
+	if plan.Cancel > 0 {
+		a.cancelAfter(&x.stage, plan.Cancel)
+	}
+	x.stage.mu.Unlock()
+	if plan.Cancel < 0 {
+		a.op.Cancel()
+		cancel()
+	}
+	return ctx, a
+}
+
+// caller is the context that the action is called with.
+func caller(plan *Plan) (context.Context, context.CancelFunc) {
+	if plan.Deadline > 0 {
+		return context.WithTimeout(context.Background(), plan.Deadline)
+	}
+	return context.WithCancel(context.Background())
+}
+
+// call runs the action and records how it ended.
+func (x *trial) call(ctx context.Context, a *act, action Action) {
+	returned := false
+	defer func() {
+		switch p := recover(); {
+		case p != nil:
+			x.over(a)
+			a.op.Trouble(trace.KindPanic, fmt.Sprintf("the action panicked: %v at %s", p, panicSite()))
+		case !returned:
+			x.over(a)
+			a.op.Trouble(trace.KindPanic, "the action ended its goroutine without returning: runtime.Goexit, which is what t.FailNow and t.Fatal call")
+		}
+	}()
+	out, err := action(ctx)
+	returned = true
+	x.end(a, out, err)
+}
+
+// end records what the action returned.
+func (x *trial) end(a *act, out any, err error) {
+	x.stage.leaves(a)
+	x.over(a)
+	e := trace.Ending{Err: err}
+	if err == nil {
+		e.Reason, e.Result, e.Want = trace.ReasonSuccess, trace.Marshal(out), x.want(a, out)
+	} else {
+		if x.a.Reason != nil {
+			e.Reason = x.a.Reason(err)
+		}
+		if x.a.Attempts != nil {
+			e.Count = x.a.Attempts(err)
+		}
+		e.Cause = x.stage.cause(a, err)
+	}
+	a.op.End(e)
+}
+
+// over marks the action as ended: its planned cancels no longer happen. The
+// context stays alive, because a caller may well not cancel it.
+func (x *trial) over(a *act) {
+	x.stage.mu.Lock()
+	defer x.stage.mu.Unlock()
+	a.ended = true
+	if a.dog != nil {
+		a.dog.Stop()
+	}
+	for _, t := range a.timers {
+		t.Stop()
+	}
+}
+
+// want is the result that the evidence calls for; nil: not known.
+func (x *trial) want(a *act, out any) []byte {
+	if x.a.Want != nil {
+		return trace.Marshal(x.a.Want)
+	}
+	x.stage.mu.Lock()
+	result := a.result
+	x.stage.mu.Unlock()
+	if result.of != nil && result.of == reflect.TypeOf(out) {
+		return result.raw
+	}
+	return nil
+}
