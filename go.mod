@@ -4,6 +4,7 @@ go 1.26
 
 require (
 	github.com/benbjohnson/clock v1.3.5
+	github.com/google/go-cmp v0.7.0
 	github.com/stretchr/testify v1.12.1
 	pgregory.net/rapid v1.3.0
 )

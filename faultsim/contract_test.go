@@ -30,8 +30,8 @@ func TestContractCopiesAllThatAPolicyRefersTo(t *testing.T) {
 
 func references(t reflect.Type) []string {
 	var list []string
-	for i := range t.NumField() {
-		switch f := t.Field(i); f.Type.Kind() {
+	for f := range t.Fields() {
+		switch f.Type.Kind() {
 		case reflect.Struct:
 			list = append(list, references(f.Type)...)
 		case reflect.Slice, reflect.Map, reflect.Pointer, reflect.Func, reflect.Interface:

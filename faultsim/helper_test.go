@@ -3,31 +3,19 @@ package faultsim
 import (
 	"context"
 	"errors"
-	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/rehearse-go/rehearse/internal/gold"
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 )
 
-var update = flag.Bool("update", false, "write the golden files of the messages anew")
-
 // golden compares text with testdata/golden/name.golden.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", "golden", name+".golden")
-	if *update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got)
+	gold.Equal(t, filepath.Join("testdata", "golden", name+".golden"), got)
 }
 
 var (

@@ -6,8 +6,6 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
 // The same commit gives the same answer: the seed is fixed, and there are
 // enough trials for every mistake, unless exploration is asked for.
 func TestMain(m *testing.M) {

@@ -4,28 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rehearse-go/rehearse/internal/gold"
 	. "github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 	"github.com/stretchr/testify/require"
 )
 
-// golden compares a text with the file of that name; -update writes it.
+// golden compares a text with the file of that name.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got)
+	gold.Equal(t, filepath.Join("testdata", name), got)
 }
 
 func TestContradictionsAreNamedWithTheirFix(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/internal/gold"
 	"github.com/rehearse-go/rehearse/internal/selftest"
 	"github.com/rehearse-go/rehearse/matrix"
 	"github.com/rehearse-go/rehearse/trace"
@@ -89,17 +90,5 @@ func TestBaselineHoldsTheMatrixToWhatWasAccepted(t *testing.T) {
 	out, passed := child(t, dir, "")
 	require.False(t, passed)
 	story.WriteString("== garbage\n" + out)
-	golden(t, "baseline.golden", story.String())
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o777))
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o666))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got)
+	gold.Equal(t, filepath.Join("testdata", "baseline.golden"), story.String())
 }

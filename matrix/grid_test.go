@@ -2,22 +2,19 @@ package matrix_test
 
 import (
 	"context"
-	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
 
 	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/internal/gold"
 	"github.com/rehearse-go/rehearse/internal/selftest"
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/matrix"
 	"github.com/rehearse-go/rehearse/trace"
 	"github.com/stretchr/testify/require"
 )
-
-var update = flag.Bool("update", false, "write the golden files of the messages anew")
 
 // scenarios are matrices whose output is a golden file.
 var scenarios = map[string]func(*testing.T){
@@ -128,14 +125,7 @@ func TestGridReadsWell(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out, _ := selftest.Run(t, ".", "TestScenario/"+name, "-test.v")
 			out = regexp.MustCompile(`_test\.go:\d+`).ReplaceAllString(out, "_test.go:1")
-			path := filepath.Join("testdata", name+".golden")
-			if *update {
-				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
-				require.NoError(t, os.WriteFile(path, []byte(out), 0o644))
-			}
-			want, err := os.ReadFile(path)
-			require.NoError(t, err)
-			require.Equal(t, string(want), out)
+			gold.Equal(t, filepath.Join("testdata", name+".golden"), out)
 		})
 	}
 }

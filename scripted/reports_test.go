@@ -3,9 +3,7 @@ package scripted_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"net/http"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -15,12 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rehearse-go/rehearse/internal/gold"
 	"github.com/rehearse-go/rehearse/scripted"
 	"github.com/rehearse-go/rehearse/trace"
 	"github.com/stretchr/testify/require"
 )
-
-var update = flag.Bool("update", false, "write the reports into testdata")
 
 var (
 	errUnavailable = errors.New("503")
@@ -233,13 +230,7 @@ func TestEachMistakeIsReportedOnceAndClearly(t *testing.T) {
 			require.Same(t, before, http.DefaultTransport)
 			require.Len(t, reports, 1)
 			got := relative(reports[0], script)
-			file := filepath.Join("testdata", strings.NewReplacer(" ", "-", ":", "").Replace(name)+".golden")
-			if *update {
-				require.NoError(t, os.WriteFile(file, []byte(got+"\n"), 0o644))
-			}
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			require.Equal(t, string(want), got+"\n")
+			gold.Equal(t, filepath.Join("testdata", strings.NewReplacer(" ", "-", ":", "").Replace(name)+".golden"), got+"\n")
 		})
 	}
 }

@@ -378,12 +378,10 @@ func TestFunctionThatDoesNotReturnHasAnAnswerInTheTrace(t *testing.T) {
 				func() { _, _ = weather.Call(t.Context(), pune) },
 				func() { _, _ = srv.RoundTrip(post(t, t.Context(), nil)) },
 			} {
-				wg.Add(1)
-				go func() {
-					defer wg.Done()
+				wg.Go(func() {
 					defer func() { _ = recover() }()
 					call()
-				}()
+				})
 			}
 			wg.Wait()
 			require.Equal(t, []trace.Class{trace.Unknown, trace.Unknown}, classes(attempts(t, rec.Trace())))

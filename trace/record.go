@@ -147,8 +147,8 @@ func endless(v reflect.Value, depth int) bool {
 	case reflect.Pointer:
 		return depth == 0 && endless(v.Elem(), 1)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if endless(v.Field(i), depth+1) {
+		for _, field := range v.Fields() {
+			if endless(field, depth+1) {
 				return true
 			}
 		}

@@ -3,21 +3,18 @@ package trace_test
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 
+	"github.com/rehearse-go/rehearse/internal/gold"
 	"github.com/rehearse-go/rehearse/trace"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 const (
 	ms = time.Millisecond
@@ -353,14 +350,7 @@ func TestTimeline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr, marked := make()
 			got := tr.Timeline(marked...)
-			file := filepath.Join("testdata", "timeline", name+".golden")
-			if *update {
-				require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o777))
-				require.NoError(t, os.WriteFile(file, []byte(got), 0o666))
-			}
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			require.Equal(t, string(want), got)
+			gold.Equal(t, filepath.Join("testdata", "timeline", name+".golden"), got)
 			again, _ := make()
 			require.Equal(t, got, again.Timeline(marked...), "the same trace gives the same bytes")
 		})

@@ -65,8 +65,8 @@ func (c copier) inside(v reflect.Value) {
 		}
 		return
 	}
-	for i := range v.NumField() {
-		if f := v.Field(i); f.CanSet() {
+	for _, f := range v.Fields() {
+		if f := f; f.CanSet() {
 			f.Set(c.copy(f))
 		}
 	}
@@ -128,8 +128,8 @@ func opaque(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct {
 		return false
 	}
-	for i := range t.NumField() {
-		if !t.Field(i).IsExported() {
+	for field := range t.Fields() {
+		if !field.IsExported() {
 			return true
 		}
 	}
@@ -149,8 +149,8 @@ func refers(t reflect.Type) bool {
 	case reflect.Array:
 		found = refers(t.Elem())
 	case reflect.Struct:
-		for i := range t.NumField() {
-			found = found || refers(t.Field(i).Type)
+		for field := range t.Fields() {
+			found = found || refers(field.Type)
 		}
 	}
 	reference.Store(t, found)

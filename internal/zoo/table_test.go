@@ -44,21 +44,6 @@ Which check finds which mistake. Each fault is a subject in internal/zoo: ordina
 	return b.String()
 }
 
-// changed lists the lines in which two texts differ.
-func changed(old, new string) string {
-	was := map[string]bool{}
-	for l := range strings.Lines(old) {
-		was[l] = true
-	}
-	var b strings.Builder
-	for l := range strings.Lines(new) {
-		if !was[l] {
-			b.WriteString("+ " + l)
-		}
-	}
-	return b.String()
-}
-
 // size counts what a person would have to write: faults, their options, limits
 // and further actions.
 func size(s faultsim.Schedule) int {

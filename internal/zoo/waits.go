@@ -97,10 +97,7 @@ func tryTimes(most int, law func(n int) time.Duration) ask {
 }
 
 func overflows(n int) time.Duration {
-	wait := 10 * time.Second << (n - 1)
-	if wait > time.Hour {
-		wait = time.Hour
-	}
+	wait := min(10*time.Second<<(n-1), time.Hour)
 	return wait
 }
 

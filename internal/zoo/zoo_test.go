@@ -1,16 +1,13 @@
 package zoo
 
 import (
-	"flag"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/internal/gold"
 	"github.com/rehearse-go/rehearse/matrix"
 )
-
-var update = flag.Bool("update", false, "write docs/kill-table.md anew")
 
 const killTable = "../../docs/kill-table.md"
 
@@ -30,18 +27,7 @@ func TestKillTable(t *testing.T) {
 	}
 	text := g.String()
 	t.Logf("\n%s", text)
-	if *update {
-		if err := os.WriteFile(killTable, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(killTable)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text != string(want) {
-		t.Errorf("docs/kill-table.md is out of date: go test ./internal/zoo -update writes it anew\n%s", changed(string(want), text))
-	}
+	gold.Equal(t, killTable, text)
 }
 
 // caught explores the subject and wants its rule as the first finding.

@@ -2,8 +2,6 @@ package faulty_test
 
 import (
 	"context"
-	"flag"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -11,6 +9,7 @@ import (
 	"github.com/rehearse-go/rehearse/examples/weather"
 	"github.com/rehearse-go/rehearse/examples/weather/faulty"
 	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/internal/gold"
 	"github.com/rehearse-go/rehearse/internal/selftest"
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/matrix"
@@ -73,19 +72,10 @@ func TestASavedCaseIsReplayed(t *testing.T) {
 	require.Contains(t, second, "saved case testdata/rehearse/TestFaults/"+filepath.Base(saved[0]))
 }
 
-var update = flag.Bool("update", false, "write the golden files")
-
 // golden compares what a failing test prints.
 func golden(t *testing.T, test, file string) {
 	t.Helper()
 	out, passed := selftest.Run(t, t.TempDir(), test)
 	require.False(t, passed)
-	path := filepath.Join("testdata", file)
-	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o777))
-		require.NoError(t, os.WriteFile(path, []byte(out), 0o666))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), out)
+	gold.Equal(t, filepath.Join("testdata", file), out)
 }

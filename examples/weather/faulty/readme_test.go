@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rehearse-go/rehearse/internal/gold"
 )
 
 const readme = "../../../README.md"
@@ -24,7 +26,7 @@ func TestReadmeShowsTheFailure(t *testing.T) {
 	shown, after, ok := strings.Cut(rest, "\n```\n")
 	require.True(t, ok)
 	want := dedent(string(printed))
-	if *update {
+	if *gold.Update {
 		whole := before + "it remembers that a failure was passing" + intro + "\n```\n" + want + "\n```\n" + after
 		require.NoError(t, os.WriteFile(readme, []byte(whole), 0o666))
 		shown = want
