@@ -233,6 +233,17 @@ func TestSubjectThatFails(t *testing.T) {
 	require.EqualError(t, err, `faultsim: Subject of "forecast" put no tool on the stage: build the code on faultsim.Tool or Stage.Client`)
 }
 
+// A policy that retries what no tool can show would pass whatever the code does.
+func TestRetriesThatNothingCanCauseAreAnError(t *testing.T) {
+	a := homeAdapter()
+	a.Policy.Attempt, a.Policy.Retry = 0, []trace.Class{trace.Throttled, trace.Timeout}
+	_, _, err := Tools(t, a)
+	require.EqualError(t, err, `faultsim: the policy of "forecast" retries [throttled timeout], and no tool on the stage can fail so: say in its Errors, or in the Failures of its Route, how such a failure looks`)
+	a.Policy.Attempt = time.Second // any tool can hang
+	_, _, err = Tools(t, a)
+	require.NoError(t, err)
+}
+
 func noAction(context.Context) (any, error) { return nil, nil }
 
 // t.Fatal of the test itself inside user code, with its real t.

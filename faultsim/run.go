@@ -3,6 +3,7 @@ package faultsim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,7 +82,24 @@ func inspect(t *testing.T, a *Adapter) ([]*tool, error) {
 	if len(x.stage.tools) == 0 {
 		return nil, fmt.Errorf("faultsim: Subject of %q put no tool on the stage: build the code on faultsim.Tool or Stage.Client", a.Name)
 	}
-	return x.stage.tools, nil
+	return x.stage.tools, a.canRetry(x.stage.tools)
+}
+
+// canRetry reports a policy whose retries no schedule could ever cause: every
+// check of it would pass for ever. The timeout of an attempt needs no error of
+// the tool's, since any tool can hang.
+func (a *Adapter) canRetry(tools []*tool) error {
+	p := &a.Policy
+	if len(p.Retry) == 0 || p.MaxAttempts == 1 || p.Attempt > 0 && p.Retries(trace.Timeout) {
+		return nil
+	}
+	for _, c := range p.Retry {
+		f := Fail(c)
+		if slices.ContainsFunc(tools, func(t *tool) bool { return t.can(&f) }) {
+			return nil
+		}
+	}
+	return fmt.Errorf("faultsim: the policy of %q retries %v, and no tool on the stage can fail so: say in its Errors, or in the Failures of its Route, how such a failure looks", a.Name, p.Retry)
 }
 
 // Run plays one schedule on a fresh subject in virtual time, judges the trace

@@ -39,9 +39,7 @@ func unkeyed(pay func(bank) action) faultsim.Adapter {
 func impatient(pay func(bank) action) faultsim.Adapter {
 	p := unkeyedPolicy()
 	p.Attempt = 0 // the watchdog is the agent's own affair, and no promise
-	errs := bankFailures()
-	delete(errs, trace.Throttled)
-	return paying(p, errs, pay)
+	return paying(p, bankFailures(), pay)
 }
 
 func paying(p invariants.Policy, errs faultsim.Errors, pay func(bank) action) faultsim.Adapter {
