@@ -108,9 +108,9 @@
 // quota. Trials run on all cores; the first that fails, by number, is the one
 // that counts, whatever the number of workers.
 //
-// Where the adapter declares a Breaker, half of the schedules are outages: up
-// to twelve actions that fail, are left by their callers or recover, with
-// pauses around the cooldown between them, in turn or at once.
+// Where the adapter declares a Breaker, half of the schedules take it through its
+// states: up to twelve actions that fail, are left by their callers or recover,
+// with pauses around the cooldown between them, in turn or at once.
 //
 // The failing schedule is run again alone, twenty times. If it always fails it
 // shrinks to the smallest that breaks the same invariant. If it fails now and
@@ -125,10 +125,9 @@
 // test, as a file with the name of the broken invariant and the schedule. It is
 // text that can be read, changed and reviewed; commit it. [Check] replays the
 // cases of its test before anything else, until the file is deleted; rename the
-// folder with the test. A case that
-// no longer fits (its tool is gone, its invariant has another name) fails the
-// test, and the message names the file and the line. Where the file cannot be
-// written, the message carries its content.
+// folder with the test. A case that no longer fits (its tool is gone, its
+// invariant has another name) fails the test, and the message names the file and
+// the line. Where the file cannot be written, the message carries its content.
 //
 // The message ends in a command that runs the test again. The seed of a property
 // follows from the test's name, so that the same commit gives the same answer;

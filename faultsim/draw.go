@@ -87,7 +87,7 @@ func (d *drawer) first(kind func(Fault) bool) map[string]Fault {
 func (d *drawer) schedules() *rapid.Generator[Schedule] {
 	return rapid.Custom(func(t *rapid.T) Schedule {
 		if d.breaker != nil && !d.single && coin(t) {
-			return d.outage(t)
+			return d.forBreaker(t)
 		}
 		n := 1
 		if !d.single && oneIn(t, 3) {

@@ -12,8 +12,8 @@ import (
 // drawnAtOnce is how many actions run at once in most drawn schedules.
 const drawnAtOnce = 3
 
-// longestOutage is how many actions an outage has at most.
-const longestOutage = 12
+// breakerActions is how many actions a schedule for a breaker has at most.
+const breakerActions = 12
 
 // validateBreaker reports what makes the breaker unusable.
 func (a *Adapter) validateBreaker() error {
@@ -26,12 +26,12 @@ func (a *Adapter) validateBreaker() error {
 	return nil
 }
 
-// outage draws a schedule that takes a breaker through its states: streaks of
+// forBreaker draws a schedule that takes a breaker through its states: streaks of
 // actions that fail, or that a caller leaves, pauses around the cooldown, and
 // recovery. In turn, or at once, where a pause brings the actions behind it to
 // a breaker that the ones before it have opened.
-func (d *drawer) outage(t *rapid.T) Schedule {
-	s := Schedule{Actions: make([]Plan, 4+below(t, longestOutage-3))}
+func (d *drawer) forBreaker(t *rapid.T) Schedule {
+	s := Schedule{Actions: make([]Plan, 4+below(t, breakerActions-3))}
 	mood := below(t, 4)
 	for i := range s.Actions {
 		if i > 0 && oneIn(t, 2) {
@@ -46,7 +46,7 @@ func (d *drawer) outage(t *rapid.T) Schedule {
 	return s
 }
 
-// strain draws an action of an outage: one that fails throughout, one whose
+// strain draws an action for a breaker: one that fails throughout, one whose
 // caller leaves it in flight, one of any kind, one that is answered.
 func (d *drawer) strain(t *rapid.T, mood int) Plan {
 	switch mood {

@@ -27,7 +27,7 @@ func TestOutagesAreDrawnForABreakerOnly(t *testing.T) {
 	}
 	long, paused, atOnce := 0, map[string]int{}, 0
 	for _, s := range drawn(t, 2_000, breaking) {
-		require.LessOrEqual(t, len(s.Actions), longestOutage)
+		require.LessOrEqual(t, len(s.Actions), breakerActions)
 		require.Zero(t, s.Actions[0].After)
 		if len(s.Actions) > drawnAtOnce {
 			long++
