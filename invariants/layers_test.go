@@ -1,6 +1,7 @@
 package invariants_test
 
 import (
+	"fmt"
 	"testing"
 
 	. "github.com/rehearse-go/rehearse/invariants"
@@ -57,6 +58,30 @@ func TestPhysicalAttemptsShowsHowLayersMultiply(t *testing.T) {
 	}
 	require.Zero(t, Applied(begin().Trace(), PhysicalAttempts(1))["physical-attempts"], "no attempt")
 	require.Zero(t, Applied(stacked("a"), PhysicalAttempts(0))["physical-attempts"], "no bound")
+}
+
+// Three tries in each of three layers are 27 requests, and one layer that owns
+// the retries has three.
+func TestThreeLayersOfThreeMakeTwentySevenRequests(t *testing.T) {
+	nth := func(layer string, n int) string {
+		if n == 0 {
+			return layer
+		}
+		return fmt.Sprint(layer, "#", n+1)
+	}
+	var paths []string
+	for adapter := range 3 {
+		for client := range 3 {
+			for range 3 {
+				paths = append(paths, "agent/"+nth("adapter", adapter)+"/"+nth("client", client))
+			}
+		}
+	}
+	require.Len(t, paths, 27)
+	found := Find(stacked(paths...), PhysicalAttempts(3))
+	require.Len(t, found, 1)
+	require.Contains(t, found[0].Text, "27 physical attempts = agent 3 × adapter 3 × client 3")
+	require.Empty(t, Find(stacked(paths[:3]...), PhysicalAttempts(3)))
 }
 
 func TestAttributedWantsALayerOfEveryAttempt(t *testing.T) {

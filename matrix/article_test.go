@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -73,6 +74,43 @@ func TestExpectationsAreThoseOfTheArticle(t *testing.T) {
 			require.Equal(t, faultsim.Expectation{Least: c.want.calls, Most: c.want.calls, Reasons: []trace.Reason{c.want.reason}}, e, "%s under %s", line.row, c.policy.ID)
 		}
 	}
+}
+
+// A write that nothing makes safe to repeat has one attempt, and so has a
+// budget with room for one call: no row then makes a second.
+func TestOneAttemptIsOneCallInEveryRow(t *testing.T) {
+	once := bare
+	once.ID, once.MaxAttempts = "once/v1", 1
+	exhausting := rowNamed(t, "transient-until-exhausted")
+	s, err := exhausting.Schedule(matrix.Setting{Policy: once, Can: anything})
+	require.NoError(t, err)
+	e, _ := faultsim.Expect(once, plan(s))
+	require.Equal(t, faultsim.Expectation{Least: 1, Most: 1, Reasons: []trace.Reason{trace.ReasonExhausted}}, e)
+
+	played, err := matrix.Play(t, loop(once))
+	require.NoError(t, err)
+	for _, p := range played {
+		require.Empty(t, p.Complaint, p.Row.Name)
+		if p.Skipped != nil {
+			continue
+		}
+		for _, a := range p.Result.Trace.Actions() {
+			require.LessOrEqual(t, len(a.Attempts), 1, p.Row.Name)
+		}
+	}
+	played, err = matrix.Play(t, overrun(once))
+	require.NoError(t, err)
+	i := slices.IndexFunc(played, func(p matrix.Played) bool { return p.Row.Name == exhausting.Name })
+	require.Equal(t, "2 calls, the policy calls for 1", played[i].Complaint)
+}
+
+// overrun is the loop that makes one attempt more than the policy has.
+func overrun(p invariants.Policy) faultsim.Adapter {
+	more := p
+	more.MaxAttempts++
+	a := loop(more)
+	a.Policy = p
+	return a
 }
 
 func anything(faultsim.Fault) bool { return true }
