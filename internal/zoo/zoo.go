@@ -33,6 +33,7 @@ func Faulty() []Specimen {
 	for _, part := range [][]Specimen{
 		counting(), refusals(), successes(), arguments(), keys(), waits(), hints(), deadlines(),
 		cancels(), leftovers(), endings(), terminals(), effects(), reconciling(), web(), answers(), words(), reconciles(), deletes(), breakers(), layers(), batches(),
+		results(), caches(), hooks(), webBodies(),
 	} {
 		all = append(all, part...)
 	}
