@@ -92,8 +92,9 @@ func readFieldLine(l string) (line fieldLine, wrong []string) {
 }
 
 // complaints lists what the page says that is not so, and what it lacks.
-// known are the names of each kind.
-func (p *fieldPage) complaints(known map[string]map[string]bool, faulty []Specimen) (wrong []string) {
+// known are the names of each kind, finders the rule and the rows that find each
+// faulty subject.
+func (p *fieldPage) complaints(known map[string]map[string]bool, finders map[string][]string, faulty []Specimen) (wrong []string) {
 	for _, table := range []map[string]fieldLine{p.cases, p.needs} {
 		for _, id := range slices.Sorted(maps.Keys(table)) {
 			for _, r := range table[id].refs {
@@ -108,12 +109,43 @@ func (p *fieldPage) complaints(known map[string]map[string]bool, faulty []Specim
 			wrong = append(wrong, id+": its source is no link to the issue that it names")
 		}
 	}
+	for _, id := range slices.Sorted(maps.Keys(p.cases)) {
+		wrong = append(wrong, idle(id, p.cases[id], finders)...)
+	}
 	for _, s := range faulty {
 		if complaint := p.lacks(s); complaint != "" {
 			wrong = append(wrong, complaint)
 		}
 	}
 	return wrong
+}
+
+// idle lists the rows and invariants of a line that find none of its faulty subjects.
+func idle(id string, line fieldLine, finders map[string][]string) (wrong []string) {
+	var found []string
+	for _, r := range line.refs {
+		if r.kind == "subject" {
+			found = append(found, finders[r.name]...)
+		}
+	}
+	for _, r := range line.refs {
+		if (r.kind == "row" || r.kind == "invariant") && !slices.Contains(found, r.name) {
+			wrong = append(wrong, fmt.Sprintf("%s: the %s %s finds no subject of the line first", id, r.kind, r.name))
+		}
+	}
+	return wrong
+}
+
+// killers reads, off the kill table, the rule and the rows that find each subject.
+func killers(table string) map[string][]string {
+	found := map[string][]string{}
+	for l := range strings.Lines(table) {
+		if cells := strings.Split(strings.TrimSpace(l), " | "); len(cells) == 5 {
+			rows := strings.TrimSuffix(cells[4], " |")
+			found[strings.TrimPrefix(cells[0], "| ")] = append(strings.Split(rows, ", "), cells[3])
+		}
+	}
+	return found
 }
 
 // lacks says what the page has not of a subject's source.
