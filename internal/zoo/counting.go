@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/rehearse-go/rehearse/faultsim"
 )
@@ -20,6 +21,8 @@ func counting() []Specimen {
 			handling, "attempts-bounded", weather(forgivesTimeouts)},
 		{"retries-taken-for-attempts", "The number of retries is used as the number of attempts, and the last one is never made.",
 			"F002", "conforms", weather(stopsShort)},
+		{"zero-taken-for-the-default", "No retries are asked for, and the zero is replaced by the default of two.",
+			"F002", "attempts-bounded", agents(tries(1), failures(), retriesOf(0, true))},
 		{"counter-shared-by-actions", "The counter lives in the agent, and one action spends the attempts of the next.",
 			"F082", "conforms", built(policy(), failures(), func(*faultsim.Stage) ask { return new(sharedCounter).forecast })},
 	}
@@ -121,6 +124,14 @@ func stopsShort(ctx context.Context, call tool) (forecast, error) {
 		}
 		wait *= 2
 	}
+}
+
+// retriesOf is a loop that makes so many retries; with a default, zero is not set.
+func retriesOf(retries int, defaults bool) ask {
+	if retries == 0 && defaults {
+		retries = 2
+	}
+	return tryTimes(1+retries, func(n int) time.Duration { return base << (n - 1) })
 }
 
 // sharedCounter is an agent that was written for one action.

@@ -2,10 +2,6 @@ package zoo
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -15,19 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rehearse-go/rehearse/invariants"
-	"github.com/rehearse-go/rehearse/matrix"
 	"github.com/stretchr/testify/require"
 )
-
-const root = "../.."
 
 // TestCoverageNamesWhatThereIs holds docs/coverage.md to the rules, rows,
 // subjects and tests that exist.
 func TestCoverageNamesWhatThereIs(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs", "coverage.md"))
-	require.NoError(t, err)
-	lines, mistakes := coverage(string(page), known(t))
+	lines, mistakes := coverage(read(t, filepath.Join(root, "docs", "coverage.md")), registered(t))
 	for _, m := range mistakes {
 		t.Errorf("docs/coverage.md: %s", m)
 	}
@@ -53,19 +43,12 @@ type subject struct {
 	rows []string // of the matrix that it fails, by the kill table
 }
 
-func known(t *testing.T) register {
-	r := register{invariants: map[string]bool{}, rows: map[string]bool{}, tests: tests(t), subjects: map[string]subject{}}
-	fails := killed(t)
+func registered(t *testing.T) register {
+	names, finders := known(t), killers(read(t, killTable))
+	r := register{invariants: names["invariant"], rows: names["row"], tests: names["test"], subjects: map[string]subject{}}
 	for _, s := range append(Faulty(), Right()...) {
-		r.subjects[s.Name] = subject{s.Rule, fails[s.Name]}
-		rules := append(s.Adapter.Policy.Invariants(), s.Adapter.Invariants...)
-		if s.Adapter.Breaker != nil {
-			rules = append(rules, s.Adapter.Breaker.Invariants(s.Adapter.Policy)...)
-		}
-		r.add(rules)
-	}
-	for _, row := range matrix.Rows() {
-		r.rows[row.Name] = true
+		rows := slices.DeleteFunc(slices.Clone(finders[s.Name]), func(name string) bool { return !r.rows[name] })
+		r.subjects[s.Name] = subject{s.Rule, rows}
 	}
 	r.file = func(name string) bool {
 		_, err := os.Stat(filepath.Join(root, name))
@@ -74,50 +57,7 @@ func known(t *testing.T) register {
 	return r
 }
 
-func (r register) add(rules []invariants.Invariant) {
-	for _, inv := range rules {
-		r.invariants[inv.Name] = true
-	}
-}
-
-// killed reads the kill table: the rows that each faulty subject fails.
-func killed(t *testing.T) map[string][]string {
-	page, err := os.ReadFile(killTable)
-	require.NoError(t, err)
-	fails := map[string][]string{}
-	for line := range strings.Lines(string(page)) {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if rows := strings.TrimSpace(cells[len(cells)-1]); len(cells) == 5 && rows != "–" {
-			fails[strings.TrimSpace(cells[0])] = strings.Split(rows, ", ")
-		}
-	}
-	return fails
-}
-
 var entry = regexp.MustCompile(`^(Test|Example|Fuzz)([^a-z]|$)`)
-
-// tests lists the tests and examples of the repository as folder.Function.
-func tests(t *testing.T) map[string]bool {
-	all := map[string]bool{}
-	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(file, "_test.go") {
-			return err
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		folder, err := filepath.Rel(root, filepath.Dir(file))
-		for _, decl := range f.Decls {
-			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && entry.MatchString(fn.Name.Name) {
-				all[filepath.ToSlash(folder)+"."+fn.Name.Name] = true
-			}
-		}
-		return err
-	})
-	require.NoError(t, err)
-	return all
-}
 
 // coverage reads the page: its lines about paragraphs, and what is wrong with them.
 func coverage(page string, r register) (lines, mistakes []string) {
@@ -237,7 +177,7 @@ func names(cell, column string) (list, bad []string) {
 
 // Each mistake that a line can have is found, and a right line has none.
 func TestMistakesInTheCoverageAreFound(t *testing.T) {
-	r := known(t)
+	r := registered(t)
 	page := func(line string) string {
 		var b strings.Builder
 		for _, a := range []string{testingRetries, handling, retrySafe, toolErrors, threeLayer} {

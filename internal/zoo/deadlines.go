@@ -26,6 +26,8 @@ func deadlines() []Specimen {
 			handling, "whole-attempt", weather(patientWith(wrongUnit))},
 		{"budget-only-leaves-the-wait", "The end of the budget only leaves the wait, and the attempts that are left run back to back.",
 			"F045", "within-budget", agents(budgeted(), failures(), leavesTheWait)},
+		{"zero-budget-taken-for-an-ended-one", "No budget is set, and the zero becomes a context that has ended already.",
+			"F045", "conforms", agents(unbudgeted(), failures(), overall(0, true))},
 		{"waits-past-the-deadline", "The next attempt no longer fits, and the agent waits for the deadline although it promises to stop at once.",
 			testingRetries, "no-last-delay", agents(with(func(p *invariants.Policy) { p.Late = invariants.LateStop }), failures(), patient)},
 	}
@@ -41,6 +43,36 @@ func budgeted() invariants.Policy {
 	return with(func(p *invariants.Policy) {
 		p.MaxAttempts, p.Backoff.Base, p.Budget = 5, time.Second, 3*time.Second
 	})
+}
+
+// unbudgeted is the contract of an agent whose number of attempts alone bounds it.
+func unbudgeted() invariants.Policy {
+	return with(func(p *invariants.Policy) { p.MaxAttempts = 5 })
+}
+
+// overall is a loop with a time for all attempts; where zero is none it is taken
+// at its word, else it is no limit.
+func overall(budget time.Duration, zeroIsNone bool) ask {
+	return func(ctx context.Context, call tool) (forecast, error) {
+		begin, wait := time.Now(), base
+		for n := 1; ; n++ {
+			if err := ctx.Err(); err != nil {
+				return forecast{}, err
+			}
+			f, err := once(ctx, call, pune)
+			if err == nil {
+				return f, nil
+			}
+			spent := time.Since(begin) >= budget && (budget > 0 || zeroIsNone)
+			if n == 5 || spent || final(ctx, err) {
+				return forecast{}, err
+			}
+			if err := sleep(ctx, wait); err != nil {
+				return forecast{}, err
+			}
+			wait *= 2
+		}
+	}
 }
 
 func ignoresDeadline(ctx context.Context, call tool) (forecast, error) {

@@ -16,6 +16,8 @@ func endings() []Specimen {
 			"F003", "honest-ending", weather(shadowsError)},
 		{"invented-forecast", "When nothing works the agent answers with the usual weather.",
 			testingRetries, "honest-ending", weather(invents)},
+		{"error-becomes-the-answer", "The text of the failure is stored where the answer goes, and is passed on as one.",
+			"F070", "honest-ending", weather(storesError)},
 		{"error-replaced", "The error is replaced by a friendly text, and nobody can tell what failed.",
 			handling, "honest-ending", weather(replacesError)},
 		{"first-error-kept", "The first error is returned, whatever the last one was.",
@@ -58,6 +60,14 @@ func invents(ctx context.Context, call tool) (forecast, error) {
 	f, err := patient(ctx, call)
 	if err != nil && ctx.Err() == nil {
 		return forecast{Celsius: 24, Note: "mostly sunny"}, nil
+	}
+	return f, err
+}
+
+func storesError(ctx context.Context, call tool) (forecast, error) {
+	f, err := patient(ctx, call)
+	if err != nil && ctx.Err() == nil {
+		return forecast{Note: "[Error] " + err.Error()}, nil
 	}
 	return f, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -49,6 +50,14 @@ func Right() []Specimen {
 		specimen("app-owns-the-retries", layered(4, settings{app: 4, sdk: 1})),
 		specimen("sdk-owns-the-retries", layered(3, settings{app: 1, sdk: 3})),
 		specimen("batch-of-records", putting(putsRest)),
+		specimen("single-attempt", agents(tries(1), failures(), retriesOf(0, false))),
+		specimen("no-budget", agents(unbudgeted(), failures(), overall(0, false))),
+		specimen("reads-the-envelope", enveloped(readEnvelope)),
+		specimen("failure-forgotten", built(policy(), throttling(), func(*faultsim.Stage) ask { return new(loader).forecast })),
+		specimen("hook-kept-apart", hooked(apart)),
+		specimen("http-quota", onRoute(webPolicy(), metered(), func(a *webAgent) { a.refused = readsQuota })),
+		specimen("http-junk-hint", onRoute(webPolicy(), mumbling(), func(*webAgent) {})),
+		specimen("http-broken-answer-asked-again", rereading(func() func(io.Reader, *forecast) error { return decodeAlone })),
 	}
 }
 

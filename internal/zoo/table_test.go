@@ -34,7 +34,7 @@ func (g *table) String() string {
 	var b strings.Builder
 	b.WriteString(`# Kill table
 
-Which check finds which mistake. Each fault is a subject in internal/zoo: ordinary code with one mistake. The rule is the first finding of faultsim.Check with its defaults, and names the fault; the rows are those of matrix.Run that fail. The test in internal/zoo keeps this page: ` + "`go test ./internal/zoo -update`" + `.
+Which check finds which mistake. Each fault is a subject in internal/zoo: ordinary code with one mistake. The rule is the first finding of faultsim.Check with its defaults, and names the fault; the rows are those of matrix.Run that fail. A source like F050 or rule 11 is a line of [the field cases](field.md). The test in internal/zoo keeps this page: ` + "`go test ./internal/zoo -update`" + `.
 
 | fault | what went wrong | source | rule | rows of the matrix |
 |---|---|---|---|---|

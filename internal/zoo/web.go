@@ -55,15 +55,9 @@ func webPolicy() invariants.Policy {
 	})
 }
 
+// online plugs in an agent that gets the weather over HTTP.
 func online(p invariants.Policy, change func(*webAgent)) faultsim.Adapter {
-	return faultsim.Adapter{
-		Name: "forecast", Policy: p, Want: forecast{Celsius: 19},
-		Subject: func(s *faultsim.Stage) faultsim.Action {
-			a := &webAgent{client: s.Client(route(http.MethodGet)), hint: readHint, retry: retryStatus, decode: decode}
-			change(a)
-			return func(ctx context.Context) (any, error) { return a.forecast(ctx) }
-		},
-	}
+	return onRoute(p, route(http.MethodGet), change)
 }
 
 func route(method string) faultsim.Route {
@@ -83,6 +77,11 @@ type webAgent struct {
 	decode func(io.Reader, *forecast) error
 	log    func(*http.Response)
 	leaky  bool
+	// refused reads a refusal off the body of a failure; nil: the status says it
+	refused func(body []byte) bool
+	// pause is the wait before the next attempt; nil: the longer of its own and
+	// the tool's
+	pause func(own time.Duration, err error) time.Duration
 	// patient: there is no limit but the caller's
 	patient bool
 }
@@ -99,6 +98,7 @@ type statusError struct {
 	status int
 	after  time.Duration
 	again  bool
+	asks   bool // it has a Retry-After
 }
 
 func (e *statusError) Error() string { return fmt.Sprintf("weather: status %d", e.status) }
@@ -116,7 +116,7 @@ func (a *webAgent) forecast(ctx context.Context) (forecast, error) {
 		if n == attempts || ctx.Err() != nil || !again(err) {
 			return forecast{}, err
 		}
-		if err := sleep(ctx, max(wait, after(err))); err != nil {
+		if err := sleep(ctx, a.wait(wait, err)); err != nil {
 			return forecast{}, err
 		}
 		wait *= 2
@@ -151,7 +151,19 @@ func (a *webAgent) once(ctx context.Context) (f forecast, err error) {
 }
 
 func (a *webAgent) failure(resp *http.Response) error {
-	return &statusError{resp.StatusCode, a.hint(resp.Header), a.retry(resp.StatusCode)}
+	again := a.retry(resp.StatusCode)
+	if a.refused != nil {
+		body, err := io.ReadAll(resp.Body)
+		again = again && (err != nil || !a.refused(body))
+	}
+	return &statusError{resp.StatusCode, a.hint(resp.Header), again, resp.Header.Get("Retry-After") != ""}
+}
+
+func (a *webAgent) wait(own time.Duration, err error) time.Duration {
+	if a.pause != nil {
+		return a.pause(own, err)
+	}
+	return max(own, after(err))
 }
 
 func decode(r io.Reader, f *forecast) error {
@@ -254,7 +266,7 @@ func (a *webAgent) post(ctx context.Context, next func(context.Context) (*http.R
 		if n == attempts || ctx.Err() != nil || !again(err) {
 			return forecast{}, err
 		}
-		if err := sleep(ctx, max(wait, after(err))); err != nil {
+		if err := sleep(ctx, a.wait(wait, err)); err != nil {
 			return forecast{}, err
 		}
 		wait *= 2
