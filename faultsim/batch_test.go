@@ -100,14 +100,14 @@ func TestFailuresOfItemsAreDrawn(t *testing.T) {
 // Two requests fail alike, and the report keeps the errors of the last one's
 // items: they are no errors of an earlier attempt.
 func TestAReportKeepsTheErrorsOfItems(t *testing.T) {
-	s, err := Parse("rehearse schedule 1\naction\n  records 1 transient\n  records 2 partial items=b:transient\n")
+	s, err := Parse("rehearse schedule 1\naction\n  records 1 transient\n  records 2 partial items=a:transient,b:transient\n")
 	require.NoError(t, err)
-	try := func(keep func(whole, item error) error) string {
+	try := func(keep func(a, b error) error) string {
 		r := Trial(t, batchAdapter(func(ctx context.Context, put trace.Func[[]string, []ItemResult[int]]) error {
 			items := []string{"a", "b"}
-			_, whole := put(ctx, items)
+			_, _ = put(ctx, items)
 			results, _ := put(ctx, items)
-			return keep(whole, results[1].Err)
+			return keep(results[0].Err, results[1].Err)
 		}), s)
 		require.NoError(t, r.Err)
 		if len(r.Findings) == 0 {
@@ -115,8 +115,8 @@ func TestAReportKeepsTheErrorsOfItems(t *testing.T) {
 		}
 		return r.Findings[0].Invariant
 	}
-	require.Empty(t, try(func(_, item error) error { return fmt.Errorf("item b: %w", item) }))
-	require.Empty(t, try(func(error, error) error { return errors.New("item b is still to be put") }))
+	require.Empty(t, try(func(a, b error) error { return fmt.Errorf("item a: %w, item b: %w", a, b) }))
+	require.Empty(t, try(func(error, error) error { return errors.New("two items are still to be put") }))
 }
 
 // What is expected of a batch follows from its items.
