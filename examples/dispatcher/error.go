@@ -129,7 +129,7 @@ func (c Code) advice(instead string) (retryable bool, next string) {
 	case OutcomeUnknown:
 		return false, "Do not call again: it may have been done. Check, or tell the user."
 	case Cancelled:
-		return false, "Stop."
+		return false, "Tell the user that the call was cancelled."
 	case Failed:
 		return false, "Tell the user that the tool failed."
 	}
