@@ -2,7 +2,6 @@ package faultsim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -109,17 +108,16 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 }
 
 // answered notes the answer for the judging of the action's end: what a program
-// makes of several results is its own, so that nothing is expected of it.
+// makes of several results is its own, so that nothing is expected of it. A
+// program that keeps the error of any item has kept one of this request.
 func (c *batchCall[Item, Out]) answered(a *act, out []ItemResult[Out], err error) {
-	e := callError{call: c.p.Number(), err: err}
-	if err == nil {
-		var failed []error
-		for i := range out {
-			failed = append(failed, out[i].Err)
+	n := c.p.Number()
+	c.s.answered(a, answer{}, callError{call: n, err: err})
+	for i := range out {
+		if out[i].Err != nil {
+			c.s.answered(a, answer{}, callError{call: n, err: out[i].Err, item: true})
 		}
-		e.err, e.status = errors.Join(failed...), true
 	}
-	c.s.answered(a, answer{}, e)
 }
 
 // work does the items that the fault leaves alone, and records their effects.

@@ -3,6 +3,7 @@ package faultsim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -94,4 +95,40 @@ func TestFailuresOfItemsAreDrawn(t *testing.T) {
 	}
 	require.Greater(t, items, 200)
 	require.Greater(t, whole, 200)
+}
+
+// Two requests fail alike, and the report keeps the errors of the last one's
+// items: they are no errors of an earlier attempt.
+func TestAReportKeepsTheErrorsOfItems(t *testing.T) {
+	s, err := Parse("rehearse schedule 1\naction\n  records 1 transient\n  records 2 partial items=a:transient,b:transient\n")
+	require.NoError(t, err)
+	try := func(keep func(a, b error) error) string {
+		r := Trial(t, batchAdapter(func(ctx context.Context, put trace.Func[[]string, []ItemResult[int]]) error {
+			items := []string{"a", "b"}
+			_, _ = put(ctx, items)
+			results, _ := put(ctx, items)
+			return keep(results[0].Err, results[1].Err)
+		}), s)
+		require.NoError(t, r.Err)
+		if len(r.Findings) == 0 {
+			return ""
+		}
+		return r.Findings[0].Invariant
+	}
+	require.Empty(t, try(func(a, b error) error { return fmt.Errorf("item a: %w, item b: %w", a, b) }))
+	require.Empty(t, try(func(error, error) error { return errors.New("two items are still to be put") }))
+}
+
+// What is expected of a batch follows from its items.
+func TestItemsAreExpected(t *testing.T) {
+	p := batchAdapter(nil).Policy
+	for items, want := range map[trace.Items]Expectation{
+		"b:transient":             {2, 2, []trace.Reason{trace.ReasonSuccess}},
+		"b:forbidden":             {1, 1, []trace.Reason{trace.ReasonPartial}},
+		"b:transient,c:forbidden": {2, 2, []trace.Reason{trace.ReasonSuccess, trace.ReasonPartial}},
+	} {
+		e, ends := Expect(p, One(Fault{Class: trace.Partial, Items: items}).Actions[0])
+		require.True(t, ends)
+		require.Equal(t, want, e, items)
+	}
 }

@@ -177,7 +177,7 @@ func (x *exchange) over(o trace.Outcome, result []byte, err error) {
 	x.once.Do(func() {
 		// In this order: an action that ends between the two has the error to keep.
 		if x.r.Role == trace.RoleAttempt {
-			x.s.answered(x.a, answer{}, callError{x.p.Number(), err, o.Code != ""})
+			x.s.answered(x.a, answer{}, callError{call: x.p.Number(), err: err, status: o.Code != ""})
 		}
 		x.p.Answer(o, result, err)
 	})

@@ -44,6 +44,7 @@ type player struct {
 	faults []Fault
 	cancel time.Duration
 	e      Expectation
+	lost   bool // an item of a batch has failed for good
 	ok     bool
 	steps  int
 	sched  *Schedule       // its outages and quotas; nil: none
@@ -79,8 +80,12 @@ func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration, 
 		return
 	}
 	d := s.Next(o, end)
+	pl.lost = pl.lost || pl.loses(&f)
 	if d.Do != invariants.Go {
 		pl.stop(n, d.Reason)
+		if pl.lost && d.Reason == trace.ReasonSuccess {
+			pl.stop(n, trace.ReasonPartial) // the last request was a success, the batch was none
+		}
 	}
 	if d.Do == invariants.Stop {
 		return
@@ -94,6 +99,11 @@ func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration, 
 	}
 }
 
+// loses reports whether the fault fails an item in a way that is not retried.
+func (pl *player) loses(f *Fault) bool {
+	return slices.ContainsFunc(f.Items.List(), func(it trace.Item) bool { return !pl.p.Retries(it.Class) })
+}
+
 // outcome is what the caller sees of the fault, and when.
 func (pl *player) outcome(f *Fault, at, cancel time.Duration) (trace.Outcome, time.Duration) {
 	end := never
@@ -104,7 +114,7 @@ func (pl *player) outcome(f *Fault, at, cancel time.Duration) (trace.Outcome, ti
 	if end > limit {
 		return trace.Outcome{Class: class}, limit
 	}
-	o := trace.Outcome{Class: f.class(), Hint: f.Hint}
+	o := trace.Outcome{Class: f.class(), Hint: f.Hint, Items: f.Items}
 	if f.Hint > 0 {
 		o.Slack = f.hint().Slack()
 	}

@@ -82,6 +82,7 @@ type callError struct {
 	call   int
 	err    error
 	status bool // an HTTP status, which a client words in its own way
+	item   bool // of an item in a batch: a report may keep that of any request
 }
 
 func (s *Stage) start(p *invariants.Policy, rec *trace.Recorder) {
@@ -324,12 +325,17 @@ func (s *Stage) cause(a *act, err error) int {
 	if err == nil || len(errs) == 0 {
 		return 0
 	}
+	last := errs[len(errs)-1]
 	for i := len(errs) - 1; i >= 0; i-- {
-		if keeps(err, errs[i].err) {
+		switch {
+		case !keeps(err, errs[i].err):
+		case last.item && errs[i].call != last.call:
+			return 0
+		default:
 			return errs[i].call
 		}
 	}
-	if errs[len(errs)-1].status {
+	if last.status || last.item {
 		return 0
 	}
 	return -1

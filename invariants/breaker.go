@@ -45,7 +45,8 @@ type Breaker struct {
 	// Failures lists the classes that count as failures. Empty: what a caller
 	// blames the tool for, which is transient, throttled, timeout, reset,
 	// not-connected, malformed and unknown. The end of the caller's own time is
-	// never one of them.
+	// never one of them; that of the action's budget, where it cuts an attempt,
+	// may count or not.
 	Failures []trace.Class
 
 	// RefusalsNeutral says that an answer of any other failing class counts for

@@ -459,8 +459,8 @@ func (w *watch) effects(a *trace.Action, at *trace.Attempt) effect {
 	case w.b.RefusalsNeutral:
 		e = neutral
 	}
-	if gone || late {
-		e |= neutral // it came with the end of the caller's time
+	if gone || late || w.spent(a, at) {
+		e |= neutral // it came with the end of the caller's time, or of the action's own
 	}
 	if outlived(at) && c != trace.Timeout {
 		e |= fails
@@ -471,6 +471,13 @@ func (w *watch) effects(a *trace.Action, at *trace.Attempt) effect {
 		}
 	}
 	return e
+}
+
+// spent reports whether the action's own budget was over with the attempt and
+// cut it. It had less time than the tool was promised, so who is to blame is up
+// to the program.
+func (w *watch) spent(a *trace.Action, at *trace.Attempt) bool {
+	return w.p != nil && w.p.BudgetCuts && at.End-a.Begin >= w.p.Budget
 }
 
 // stepsOf lists, for each action, the events in which the program itself moved.

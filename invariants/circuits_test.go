@@ -254,6 +254,27 @@ func TestBreakerAddsOneRuleToThoseOfThePolicy(t *testing.T) {
 	require.Equal(t, slices.Insert(plain, 2, "circuit-breaker"), guarded)
 }
 
+// An attempt that the action's own budget cut short had less time than the tool
+// was promised: it may count as a failure, or for nothing.
+func TestTheEndOfTheBudgetCountsEitherWay(t *testing.T) {
+	p := Policy{MaxAttempts: 1, Budget: 2 * sec, BudgetCuts: true, Repeatable: true}
+	cut := func(after time.Duration) *phone {
+		s := phones().asks(transient, transient)
+		s.begin()
+		s.Call("w", pune).After(after).Answer(timeout).Fail("timeout")
+		return s
+	}
+	breaks := func(tr *phone) bool { // other rules ask for the deadlines of these calls
+		return slices.ContainsFunc(Find(tr.Trace(), breaker3.Invariants(p)...), func(f Finding) bool { return f.Invariant == "circuit-breaker" })
+	}
+	require.False(t, breaks(cut(2*sec).refused(1)))
+	require.False(t, breaks(cut(2*sec).asks(ok)))
+	require.False(t, breaks(cut(2*sec-1).refused(1)))
+	require.True(t, breaks(cut(2*sec-1).asks(ok)), "it ended before the budget")
+	p.BudgetCuts = false
+	require.True(t, breaks(cut(2*sec).asks(ok)), "the budget cuts nothing")
+}
+
 func phonesOnce() *tracetest.Script {
 	s := phones()
 	s.begin()

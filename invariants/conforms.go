@@ -139,6 +139,8 @@ func (p *Policy) Terminal(a *trace.Action) trace.Reason {
 		}
 	}
 	switch {
+	case reason == trace.ReasonSuccess && failedItems(a):
+		return trace.ReasonPartial // the last request of a batch went through, an earlier one has lost items
 	case reason != 0 || !a.Ended:
 		return reason
 	case a.Cancelled() && a.Cancel <= a.End:

@@ -19,7 +19,9 @@
 // schedule of faults; the calls and the terminal that are wanted come from
 // playing the policy's automaton over it ([faultsim.Expect]). A policy of five
 // attempts is held to five, and one that stops after an ambiguous timeout to
-// one. Where jitter leaves a choice, the wanted calls are a range.
+// one. Where jitter leaves a choice, the wanted calls are a range. An end can
+// have several true reasons, such as a cancel that leaves a write's outcome
+// unknown: the adapter may say any of them.
 //
 // A row fails where calls or terminal differ, and where any invariant that the
 // policy implies is broken: the rows of a matrix see waits, keys, arguments,

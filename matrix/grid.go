@@ -34,6 +34,7 @@ type line struct {
 	made    int
 	effects int
 	seen    trace.Reason
+	amounts trace.Reason // what the attempts come to, where they failed
 	verdict string
 	skipped string // the reason
 }

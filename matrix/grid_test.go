@@ -2,6 +2,7 @@ package matrix_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"regexp"
 	"testing"
@@ -186,4 +187,31 @@ func TestPlayReturnsWhatBecameOfEachRow(t *testing.T) {
 	require.NotContains(t, skipped, "transient-then-success")
 	_, err = matrix.Play(t, a, row("no-such-tool", faultsim.Schedule{Actions: []faultsim.Plan{{Faults: map[string][]faultsim.Fault{"x": nil}}}}))
 	require.EqualError(t, err, `no-such-tool: matrix: row "no-such-tool" speaks of tool "x", the stage has ["tool"]: correct the name, or return NotFor`)
+}
+
+// A write that a cancel or a deadline interrupts may have been done: that its
+// outcome is unknown is as true as how its time ended. That it was refused is
+// not, and neither is either of an action that made no call.
+func TestARowTakesEveryTrueReasonOfItsEnd(t *testing.T) {
+	complaints := func(says trace.Reason) map[string]string {
+		a := loop(with(once(), func(p *invariants.Policy) { p.Repeatable = false }))
+		a.Reason = func(err error) trace.Reason {
+			if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+				return says
+			}
+			return 0
+		}
+		played, err := matrix.Play(t, a)
+		require.NoError(t, err)
+		found := map[string]string{}
+		for _, p := range played {
+			if p.Complaint != "" {
+				found[p.Row.Name] = p.Complaint
+			}
+		}
+		return found
+	}
+	unbegun := "ended as outcome-unknown, the policy calls for cancelled"
+	require.Equal(t, map[string]string{"cancel-before-begin": unbegun}, complaints(trace.ReasonOutcomeUnknown))
+	require.Equal(t, "breaks conforms", complaints(trace.ReasonRefused)["cancel-in-flight"])
 }

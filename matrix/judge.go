@@ -13,7 +13,7 @@ import (
 func (l *line) judge(set Setting, e *faultsim.Expectation, r *faultsim.Result) {
 	if act := declared(r.Trace); act != nil {
 		l.made, l.effects = made(act, set.Tools[0]), len(act.Effects)
-		l.seen = terminal(&set.Policy, act)
+		l.seen, l.amounts = terminal(&set.Policy, act), amounts(&set.Policy, act)
 	}
 	l.want = expectation(refuses(set.breaker, l.seen, reconciles(r.Trace, *e)))
 	switch {
@@ -82,9 +82,22 @@ func (l *line) fits() bool {
 	return l.made >= l.want.Least && l.made <= l.want.Most && l.ends()
 }
 
-// ends reports whether the terminal is one that is wanted.
+// amounts is what the attempts of an action that failed come to, whatever it
+// says itself; 0: it made none, or it did not fail. One end can have several
+// true reasons, and whether the one that is said is true is judged by Conforms.
+func amounts(p *invariants.Policy, a *trace.Action) trace.Reason {
+	if len(a.Attempts) == 0 || !a.Ended || a.Error == "" {
+		return 0
+	}
+	return p.Terminal(a)
+}
+
+// ends reports whether the terminal is one that is wanted, or another true
+// reason of an end that is wanted.
 func (l *line) ends() bool {
-	return l.want.Most == anything || slices.Contains(l.want.Reasons, l.seen)
+	wants := func(r trace.Reason) bool { return slices.Contains(l.want.Reasons, r) }
+	other := l.amounts != 0 && l.amounts != trace.ReasonSuccess && l.seen != trace.ReasonSuccess
+	return l.want.Most == anything || wants(l.seen) || other && wants(l.amounts)
 }
 
 // complaint is what is wrong with the row; empty: nothing.

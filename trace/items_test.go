@@ -59,3 +59,23 @@ func TestIdsOfItemsAreRedacted(t *testing.T) {
 	kept.Call(t.Context(), trace.Call{Tool: "store", Items: "a,b"})
 	require.Equal(t, trace.Items("a,b"), kept.Trace().Actions()[0].Attempts[0].Items)
 }
+
+// A further request does other items of the batch: nothing is done again, and
+// its arguments are not changed by mistake.
+func TestATimelineTellsTheItemsOfABatch(t *testing.T) {
+	r := &trace.Recorder{Clear: true}
+	send := func(asked, done trace.Items) {
+		p := r.Call(t.Context(), trace.Call{Tool: "store", Items: asked, Args: []byte(`"` + string(asked) + `"`)})
+		p.EffectOf(done)
+		p.Answer(trace.Outcome{Class: trace.Partial, Items: "b:throttled"}, nil, nil)
+	}
+	send("a,b,c", "a,c")
+	send("b", "b")
+	text := r.Trace().Timeline()
+	require.Contains(t, text, "done: a, c\n")
+	require.Contains(t, text, "done: b\n")
+	require.NotContains(t, text, "AGAIN")
+	require.NotContains(t, text, "CHANGED")
+	send("a,d", "a,d")
+	require.Contains(t, r.Trace().Timeline(), "a is done AGAIN, 2 times now · done: d\n")
+}

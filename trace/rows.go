@@ -236,6 +236,8 @@ func tellArguments(before *shown, e *Event, fresh bool, d *detail) {
 	}
 	sameArgs, sameKey := SameArgs(before.args, e.Args), before.key == e.Key
 	switch {
+	case !sameArgs && e.Outcome.Items != "":
+		// A batch: its items tell.
 	case !sameArgs && fresh:
 		d.add("next %s", changes(before.args, e.Args))
 	case !sameArgs:
@@ -341,6 +343,10 @@ func tellOutcome(e *Event, d *detail) {
 }
 
 func (w *teller) tellEffect(e *Event, d *detail) {
+	if e.Outcome.Items != "" {
+		w.tellItems(e, d)
+		return
+	}
 	k := effect{spot{e.Action, e.Tool, 0}, e.Key}
 	w.effects[k]++
 	if n := w.effects[k]; n > 1 {
@@ -348,6 +354,24 @@ func (w *teller) tellEffect(e *Event, d *detail) {
 		return
 	}
 	d.add("it is done")
+}
+
+// tellItems shows the items of a batch that are done, each on its own where it
+// is done again.
+func (w *teller) tellItems(e *Event, d *detail) {
+	var done []Item
+	for _, it := range e.Outcome.Items.List() {
+		k := effect{spot{e.Action, e.Tool, 0}, it.ID}
+		w.effects[k]++
+		if n := w.effects[k]; n > 1 {
+			d.add("%s is done AGAIN, %d times now", plainName(it.ID), n)
+		} else {
+			done = append(done, Item{ID: it.ID})
+		}
+	}
+	if len(done) > 0 {
+		d.add("done: %s", ItemsOf(done...).words())
+	}
 }
 
 func (w *teller) tellEnd(e *Event, d *detail) {
