@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"runtime/debug"
 	"strings"
 
@@ -23,6 +24,18 @@ func observations() []Specimen {
 			testingRetries, "observation-retryable", firstFlag()},
 		{"calls-lost-payment-retryable", "The reply of a payment without a key is lost, and the model is told to try again.",
 			retrySafe, "observation-retryable", payTold(true)},
+		{"http-body-in-the-observation", "The body of the answer is handed on, for the model to make sense of.",
+			toolErrors, "observation-secret", reportingOnline(func(t *told, err error) {
+				if e, ok := errors.AsType[*statusError](err); ok {
+					t.Details = map[string]any{"response": e.body}
+				}
+			})},
+		{"http-host-in-the-observation", "The error of the transport is handed on, and it has the URL of the service.",
+			toolErrors, "observation-secret", reportingOnline(func(t *told, err error) {
+				if e, ok := errors.AsType[*url.Error](err); ok {
+					t.Message += " " + e.Error()
+				}
+			})},
 		{"counts-retries", "The number that is handed on is that of the retries, and the first attempt is not among them.",
 			testingRetries, "observation-attempts", reporting(func(t *told, _ error) { t.Attempts-- })},
 		{"stack-in-the-observation", "The message is made by the handler of panics, with its stack.",
@@ -124,6 +137,25 @@ func tell(err error) *told {
 func stack() string {
 	frames := string(debug.Stack())
 	return frames[:min(len(frames), 200)]
+}
+
+// reportingOnline is the same for the agent that asks over HTTP. The host of
+// the service is nobody's business.
+func reportingOnline(change func(*told, error)) faultsim.Adapter {
+	a := online(webPolicy(), func(a *webAgent) { a.quotes = true })
+	a.Observation = &invariants.Observation{Code: "error", Message: "message", Retryable: "retryable", Limit: 600, Never: []string{"weather.example"}}
+	a.Observe = func(_ any, err error) any {
+		if err == nil {
+			return nil
+		}
+		t := &told{Code: "refused", Message: "The weather service refused the question.", Retryable: again(err)}
+		if t.Retryable {
+			t.Code, t.Message = "unavailable", "The weather service does not answer at the moment."
+		}
+		change(t, err)
+		return t
+	}
+	return a
 }
 
 // A flaggedError remembers what its agent thought of the first failure.

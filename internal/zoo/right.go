@@ -45,6 +45,7 @@ func Right() []Specimen {
 		specimen("app-owns-the-retries", layered(4, settings{app: 4, sdk: 1})),
 		specimen("sdk-owns-the-retries", layered(3, settings{app: 1, sdk: 3})),
 		specimen("tells-the-model", reporting(func(*told, error) {})),
+		specimen("http-tells-the-model", reportingOnline(func(*told, error) {})),
 		specimen("failure-as-text", asText()),
 		specimen("tells-what-nobody-knows", payTold(false)),
 		specimen("batch-of-records", putting(putsRest)),

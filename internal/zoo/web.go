@@ -83,6 +83,7 @@ type webAgent struct {
 	decode func(io.Reader, *forecast) error
 	log    func(*http.Response)
 	leaky  bool
+	quotes bool // its error knows the body of the answer
 	// patient: there is no limit but the caller's
 	patient bool
 }
@@ -99,6 +100,7 @@ type statusError struct {
 	status int
 	after  time.Duration
 	again  bool
+	body   string // where the agent quotes it
 }
 
 func (e *statusError) Error() string { return fmt.Sprintf("weather: status %d", e.status) }
@@ -151,7 +153,12 @@ func (a *webAgent) once(ctx context.Context) (f forecast, err error) {
 }
 
 func (a *webAgent) failure(resp *http.Response) error {
-	return &statusError{resp.StatusCode, a.hint(resp.Header), a.retry(resp.StatusCode)}
+	e := &statusError{status: resp.StatusCode, after: a.hint(resp.Header), again: a.retry(resp.StatusCode)}
+	if a.quotes {
+		body, _ := io.ReadAll(resp.Body)
+		e.body = string(body)
+	}
+	return e
 }
 
 func decode(r io.Reader, f *forecast) error {
