@@ -85,7 +85,7 @@ func TestObservationRules(t *testing.T) {
 		},
 		"observation-attempts": {
 			{"as many as there were", unsaid(after(transient, transient), say(true, 2, plain)), ""},
-			{"the retries", unsaid(after(transient, transient), say(true, 1, plain)), "1 attempts were handed on, there were 2"},
+			{"the retries", unsaid(after(transient, transient), say(true, 1, plain)), "the count that was handed on is 1, there were 2 attempts"},
 			{"those until then", after(transient).Observe(say(true, 1, plain)).Call("w", pune).Answer(ok).End(), ""},
 			{"those of the tool that failed", unsaid(begin().Call("x", pune).Answer(ok).Call("y", pune).Answer(transient).Call("y", pune).Answer(transient), say(true, 2, plain)), ""},
 			{"of none", unsaid(begin(), say(true, 0, plain)), ""},

@@ -214,7 +214,7 @@ func (o Observation) attempts() Invariant {
 			}
 			v.Applied++
 			if made := h.made(); !h.counts(said, made) {
-				v.report(h.a, fmt.Sprintf("%d attempts were handed on, there were %d", said, made),
+				v.report(h.a, fmt.Sprintf("the count that was handed on is %d, there were %s", said, counted(made, "attempt")),
 					"count executions, the first included, where they are made", lastAnswer(h.a), h.event)
 			}
 			return v
