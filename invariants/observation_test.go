@@ -81,6 +81,10 @@ func TestObservationRules(t *testing.T) {
 			{"the caller has cancelled", unsaid(after(transient).Cancel(), say(false, 1, plain)), ""},
 			{"the deadline has passed", unsaid(tracetest.New().BeginUntil("ask", time.Second).Call("w", pune).Answer(transient).At(time.Second), say(false, 1, plain)), ""},
 			{"the breaker refused", after(transient).Observe(say(false, 1, plain)).FailFor(trace.ReasonBreakerOpen), ""},
+			{"its own timeout", unsaid(begin().Until(time.Second).Call("w", pune).At(time.Second).Answer(timeout), say(false, 1, plain)), "handed on as final, and the policy retries timeout"},
+			{"an attempt that it cancelled itself", unsaid(begin().Call("w", pune).Interrupt(cancelled), say(false, 1, plain)), "as final"},
+			{"a refusal at the attempt's own timeout", unsaid(begin().Until(time.Second).Call("w", pune).At(time.Second).Answer(forbidden), say(true, 1, plain)), ""},
+			{"a deaf tool succeeds late", unsaid(begin().Call("w", pune).Interrupt(timeout).At(time.Second).Answer(ok), say(false, 1, plain)), ""},
 			{"never answered", unsaid(begin().Call("w", pune), say(true, 1, plain)), ""},
 		},
 		"observation-attempts": {

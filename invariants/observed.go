@@ -172,19 +172,34 @@ func (h *handed) lastOf(s *trace.Series) (last *trace.Attempt) {
 }
 
 // again tells of one attempt whether it may be repeated. clear is false where
-// its outcome can be read in two ways, where its items have a class each, and
-// where the program may know more, because it asks or because its own time was up.
+// its outcome can be read in two ways that differ in this, where its items have
+// a class each, and where the program may know more, because it asks or because
+// its own time was up.
 func (p *Policy) again(a *trace.Action, at *trace.Attempt) (again, clear bool) {
-	o := at.Outcome
-	if _, _, two := secondReading(at); two || !at.Seen || o.Items != "" {
+	if !at.Seen || at.Outcome.Items != "" {
 		return false, false
 	}
-	if o.Class == trace.Cancelled {
-		o.Class = trace.Timeout // the code under test ended its own attempt
+	ownTime := p.Budget > 0 && at.End-a.Begin >= p.Budget && ownTimeout(at.Outcome.Class) == trace.Timeout
+	asks := p.Reconcile && p.effect(&at.Outcome) == trace.EffectUnknown
+	again, clear = p.repeats(at.Outcome), !ownTime && !asks
+	if o, _, two := secondReading(at); two && (!o.Failed() || p.repeats(o) != again) {
+		return false, false
 	}
-	ownTime := p.Budget > 0 && o.Class == trace.Timeout && at.End-a.Begin >= p.Budget
-	asks := p.Reconcile && p.effect(&o) == trace.EffectUnknown
-	return p.Retries(o.Class) && p.safe(&o), !ownTime && !asks
+	return again, clear
+}
+
+// repeats reports whether the failure is worth retrying and safe to retry.
+func (p *Policy) repeats(o trace.Outcome) bool {
+	return p.Retries(ownTimeout(o.Class)) && p.safe(&o)
+}
+
+// ownTimeout reads a cancelled attempt as the timeout that it is for code that
+// ended it itself.
+func ownTimeout(c trace.Class) trace.Class {
+	if c == trace.Cancelled {
+		return trace.Timeout
+	}
+	return c
 }
 
 // flagged words a flag that is not true.
