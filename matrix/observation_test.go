@@ -1,6 +1,7 @@
 package matrix_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -46,7 +47,7 @@ func leaks(t *testing.T, a faultsim.Adapter) map[string]matrix.Played {
 
 func TestRowsOfObservationsAreForAdaptersThatDeclareThem(t *testing.T) {
 	require.Empty(t, leaks(t, loop(read)))
-	require.Len(t, leaks(t, telling(read, false)), 3)
+	require.Len(t, leaks(t, telling(read, false)), 4)
 }
 
 func TestExpectationsOfObservationRows(t *testing.T) {
@@ -56,6 +57,7 @@ func TestExpectationsOfObservationRows(t *testing.T) {
 		"leak-after-refusal":  {end{1, input}, end{1, input}, end{1, input}},
 		"leak-when-exhausted": {end{3, exhausted}, end{3, exhausted}, end{3, exhausted}},
 		"leak-after-change":   {end{2, input}, end{2, input}, end{2, input}},
+		"silence-handed-on":   {end{3, exhausted}, end{3, exhausted}, end{1, outcome}},
 	} {
 		expects(t, rows[name].Row, read, c.read)
 		expects(t, rows[name].Row, keyed, c.keyed)
@@ -64,6 +66,7 @@ func TestExpectationsOfObservationRows(t *testing.T) {
 	endless := read
 	endless.MaxAttempts = invariants.Unlimited
 	expects(t, rows["leak-when-exhausted"].Row, endless, end{})
+	expects(t, rows["silence-handed-on"].Row, once(), end{})
 }
 
 func TestALeakFailsItsRows(t *testing.T) {
@@ -73,9 +76,23 @@ func TestALeakFailsItsRows(t *testing.T) {
 			require.NoError(t, row.Skipped, name)
 		}
 		for name, row := range leaks(t, telling(p, true)) {
-			require.Equal(t, "breaks observation-secret", row.Complaint, name)
+			if name != "silence-handed-on" {
+				require.Equal(t, "breaks observation-secret", row.Complaint, name)
+			}
 		}
 	}
+}
+
+func TestSilenceAboutSilenceFailsItsRow(t *testing.T) {
+	a := telling(read, false)
+	observe := a.Observe
+	a.Observe = func(result any, err error) any {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil
+		}
+		return observe(result, err)
+	}
+	require.Equal(t, "breaks observation-structured", leaks(t, a)["silence-handed-on"].Complaint)
 }
 
 func TestRowsOfObservationsAreSkippedWhereNothingCanBeSaid(t *testing.T) {
