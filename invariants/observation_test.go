@@ -156,6 +156,15 @@ func TestAnUnsafeRepeatIsNotCalledRetryable(t *testing.T) {
 	require.Zero(t, Applied(doubtful.Trace(), named(t, "observation-retryable", p))["observation-retryable"])
 }
 
+// Where an observation could be of any action, none is called silent.
+func TestAStrayObservationMayBeThatOfTheSilentAction(t *testing.T) {
+	tr := tries(transient).Observe(say(true, 1, plain)).Fail("503").Trace()
+	require.Empty(t, Find(tr, named(t, "observation-structured", asks)))
+	tr = tries(transient).Observe(say(true, 1, plain)).Fail("503").Trace()
+	tr.Events[3].Ambiguous = true
+	require.Empty(t, Find(tr, named(t, "observation-structured", asks)))
+}
+
 // With a failure that leaks, the rule has been put to the test; without, not.
 func TestASecretThatNobodyToldProvesNothing(t *testing.T) {
 	o := Observation{Message: "message"}
