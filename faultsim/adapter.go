@@ -58,6 +58,16 @@ type Adapter struct {
 	// trace.ReasonBreakerOpen. Nil: there is no breaker.
 	Breaker *invariants.Breaker
 
+	// Observation is the contract of what the code hands on when it fails, and
+	// Observe returns it: the tool result for the model, or the part of the
+	// returned error that says the same. It is asked after each action and
+	// returns nil where nothing failed. Where the action returned no error and
+	// Observe returns something, the action counts as failed: its failure is a
+	// value. With Observation, [Check] draws failures whose words hold canaries.
+	// Nil: what is handed on is not judged, and without Observe not recorded.
+	Observation *invariants.Observation
+	Observe     func(result any, err error) any
+
 	// Invariants are further rules of the user's own.
 	Invariants []invariants.Invariant
 
@@ -71,6 +81,9 @@ func (a *Adapter) invariants() []invariants.Invariant {
 	implied := contractOf(&a.Policy).invariants
 	if a.Breaker != nil {
 		implied = a.Breaker.Invariants(a.Policy)
+	}
+	if a.Observation != nil { // after the policy's: a wrong attempt is not the observation's fault
+		implied = slices.Concat(implied, a.Observation.Invariants(a.Policy))
 	}
 	if len(a.Invariants) == 0 {
 		return implied
@@ -137,6 +150,9 @@ func (a *Adapter) validate() error {
 	}
 	if a.Breaker != nil {
 		errs = append(errs, a.validateBreaker())
+	}
+	if a.Observation != nil {
+		errs = append(errs, a.validateObservation())
 	}
 	return errors.Join(append(errs, contractOf(&a.Policy).err)...)
 }

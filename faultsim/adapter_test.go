@@ -24,6 +24,7 @@ func TestUnusableAdapterNamesFieldAndFix(t *testing.T) {
 		func(a *Adapter) { a.Policy.MaxAttempts = 0 },
 		func(a *Adapter) { a.Name = "fore\ncast" },
 		func(a *Adapter) { a.Want = func() {} },
+		func(a *Adapter) { a.Observation = &invariants.Observation{Limit: -1} },
 		func(a *Adapter) { *a = Adapter{} },
 	} {
 		a := homeAdapter()

@@ -112,6 +112,10 @@
 // states: up to twelve actions that fail, are left by their callers or recover,
 // with pauses around the cooldown between them, in turn or at once.
 //
+// Where the adapter declares an Observation, in half of the actions all failures
+// say [CanaryWords]: a secret, an internal host and a stack trace, none of which
+// may be in what the code hands on.
+//
 // The failing schedule is run again alone, twenty times. If it always fails it
 // shrinks to the smallest that breaks the same invariant. If it fails now and
 // then, a race in the code under test decides, and the message says how often.

@@ -18,6 +18,7 @@ type drawer struct {
 	tools   []drawnTool
 	single  bool                // one action only
 	breaker *invariants.Breaker // nil: none
+	canary  bool                // plant canaries
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -31,7 +32,7 @@ type drawnTool struct {
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
-	d := &drawer{p: &a.Policy, breaker: a.Breaker}
+	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil}
 	for _, t := range tools {
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
@@ -99,6 +100,9 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		}
 		s.AtOnce = n > 1 && coin(t)
 		d.garnish(t, &s)
+		if d.canary {
+			d.plant(t, &s)
+		}
 		return s
 	})
 }

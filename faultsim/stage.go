@@ -110,6 +110,11 @@ func (s *Stage) Sleeper() trace.SleepFunc { return s.rec.Sleeper(nil) }
 // action that ctx carries, such as a row in its store or a message to its user.
 func (s *Stage) Publish(ctx context.Context, reason trace.Reason) { s.rec.Publish(ctx, reason) }
 
+// Observe records what the code hands on of a failure while its action still
+// runs, as an agent does that gives each failed call to its model. What the
+// action as a whole hands on is for [Adapter].Observe.
+func (s *Stage) Observe(ctx context.Context, value any) { s.rec.Observe(ctx, value) }
+
 // register puts a double on the stage.
 func (s *Stage) register(t *tool) {
 	s.mu.Lock()

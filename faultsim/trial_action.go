@@ -62,7 +62,13 @@ func (x *trial) end(a *act, out any, err error) {
 	x.stage.leaves(a)
 	x.over(a)
 	e := trace.Ending{Err: err}
-	if err == nil {
+	seen := x.observe(out, err)
+	if seen != nil {
+		a.op.Observe(seen)
+	}
+	if err == nil && seen != nil {
+		e.Err = errHandedOn
+	} else if err == nil {
 		e.Reason, e.Result, e.Want = trace.ReasonSuccess, trace.Marshal(out), x.want(a, out)
 	} else {
 		if x.a.Reason != nil {

@@ -88,6 +88,19 @@
 // a success only where no item is open. [SameArguments], [NoRetryAfter] and
 // [OneEffect] leave the requests of a batch to it.
 //
+// # Observations
+//
+// What is handed on of a failure is the prompt for what the model does next. An
+// [Observation] names the fields of it, and [Observation.Invariants] holds them
+// to the trace: the flag to the policy and the class of the last failure, the
+// count to the attempts, the whole to a length; and neither a stack trace nor a
+// canary may be in it. The retryable flag speaks of the failure: a transient one
+// stays retryable when the attempts are used up, since the same call may do
+// better later, and a refusal never is. Without a contract nothing is judged.
+//
+//	told := invariants.Observation{Code: "error", Message: "message", Retryable: "retryable", Attempts: "attempts", Limit: 500}
+//	invariants.Verify(t, tr, told.Invariants(policy)...)
+//
 // # Contested points
 //
 // Good libraries differ, so the policy declares:
@@ -98,6 +111,7 @@
 //   - jitter, and whether the cap comes before or after it: Backoff.Jitter, Backoff.CapIs
 //   - a next attempt that does not fit: Late for the caller's deadline, BudgetLate for the own budget (stop at once, or begin the wait)
 //   - whether the budget ends an attempt under way: BudgetCuts
+//   - what an observation promises, and its length: Observation
 //   - what a breaker counts, how many probes must succeed, whether a refusal closes it or counts for nothing: Breaker.Failures, Successes, RefusalsNeutral
 //   - zero attempts: an error, since it means default, unlimited or none elsewhere; [Unlimited] needs a Budget
 //
@@ -112,6 +126,8 @@
 //   - The upper end of a wait in which the program fetched credentials or asked what became of an attempt counts from that call's answer.
 //   - Hedged attempts (two at once, at one tool) overlap and are findings of Conforms.
 //   - What follows a repeat that Desired reads as done: a next request to the same tool in the same action counts as drift, since the trace alone does not know of the success.
+//   - The retryable flag where two tools failed and the policy says different things of them, where items of a batch have a class each, where the outcome can be read in two ways, and where a breaker, the caller or the action's own time ended it.
+//   - Whether the key of a repeat that the model asks for is that of the first: the key must belong to the intent, and outlive the action.
 //   - Requests of one batch at once, and the effects of its items: an item that was done while its caller saw a timeout may be done twice.
 //   - A breaker around the whole action, that counts actions and not attempts; and how long a probe may take that never ends.
 //   - The windows are exact. They suit virtual time, not recordings in real time.

@@ -1,6 +1,8 @@
 package invariants_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -37,6 +39,28 @@ func ExampleVerify() {
 	// Output:
 	// attempts-bounded: forecast: 4 attempts of weather, at most 3 are allowed
 	//     advice: count attempts and not retries, keep one counter for the action, and check it before the wait
+}
+
+// What the model was told after two attempts: that the failure is final, and that
+// there was one.
+func ExampleObservation() {
+	policy := invariants.Policy{ID: "weather/v1", MaxAttempts: 2, Retry: []trace.Class{trace.Transient}, Repeatable: true}
+	told := invariants.Observation{Code: "error", Retryable: "retryable", Attempts: "attempts", Limit: 500}
+
+	r := &trace.Recorder{Clear: true}
+	ctx, forecast := r.Begin(context.Background(), "forecast")
+	for range 2 {
+		r.Call(ctx, trace.Call{Tool: "weather"}).Answer(trace.Outcome{Class: trace.Transient}, nil, errors.New("503"))
+	}
+	forecast.Observe(`{"error":"unavailable","retryable":false,"attempts":1}`)
+	forecast.End(trace.Ending{Err: errors.New("503")})
+
+	for _, f := range invariants.Find(r.Trace(), told.Invariants(policy)...) {
+		fmt.Println(f.Invariant+":", f.Text)
+	}
+	// Output:
+	// observation-retryable: the failure was handed on as final, and the policy retries transient
+	// observation-attempts: the count that was handed on is 1, there were 2 attempts
 }
 
 func ExampleFind() {

@@ -14,6 +14,7 @@ const (
 	Timing      Group = "timing"      // cancels, deadlines and hints
 	Writes      Group = "writes"      // effects and what actions share
 	Adversarial Group = "adversarial" // what a hostile or muddled tool sends
+	Observed    Group = "observation" // what is handed on of a failure; only where the adapter declares it
 )
 
 // own is the group of rows that name none.
@@ -27,7 +28,9 @@ func (g Group) orOwn() Group {
 }
 
 // place is where the group stands in the grid.
-func (g Group) place() int { return slices.Index([]Group{Basics, Timing, Writes, Adversarial}, g) }
+func (g Group) place() int {
+	return slices.Index([]Group{Basics, Timing, Writes, Adversarial, Observed}, g)
+}
 
 // furtherRows are the rows behind those of the article.
 func furtherRows() []Row {

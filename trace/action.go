@@ -27,6 +27,7 @@ type Action struct {
 	Series    []Series        // the same attempts, by tool and arguments
 	Effects   []int           // indices of the effect events
 	Published []int           // indices of the terminals that the program published
+	Observed  []int           // indices of the observations that the program handed on
 	Waits     []int           // indices of the waits that the program asked for
 	Troubles  []int           // indices of hang, leak, panic and spin events
 

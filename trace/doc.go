@@ -27,6 +27,8 @@
 //   - An [Outcome] is what the program saw of an attempt. What the tool really
 //     did is in the events of kind [KindEffect], which only a double can know:
 //     a payment may be made while its caller sees a timeout.
+//   - An observation is what the program hands on of a failure, to its model or
+//     its caller: an event of kind [KindObservation]. [Recorder.Observe] records it.
 //
 // Instants are durations since the start of the trace, and so are deadlines.
 //

@@ -13,24 +13,25 @@ const Schema = 1
 type Kind uint8
 
 const (
-	_             Kind = iota
-	KindBegin          // an action begins
-	KindCall           // a tool is reached: one physical attempt begins
-	KindInterrupt      // the attempt's context ended while the tool was still at work
-	KindAnswer         // the tool's answer to a call
-	KindWait           // the program asked its sleeper for a wait
-	KindCancel         // the caller cancelled the action
-	KindEffect         // the tool did it: the ledger's truth
-	KindPublish        // the program published a terminal for the action
-	KindEnd            // the action returned to its caller
-	KindHang           // the action never returned
-	KindLeak           // something was still running after the action had ended
-	KindPanic          // the action panicked
-	KindSpin           // the action called a tool without end at one instant
+	_               Kind = iota
+	KindBegin            // an action begins
+	KindCall             // a tool is reached: one physical attempt begins
+	KindInterrupt        // the attempt's context ended while the tool was still at work
+	KindAnswer           // the tool's answer to a call
+	KindWait             // the program asked its sleeper for a wait
+	KindCancel           // the caller cancelled the action
+	KindEffect           // the tool did it: the ledger's truth
+	KindPublish          // the program published a terminal for the action
+	KindObservation      // the program handed a failure on, to its model or caller
+	KindEnd              // the action returned to its caller
+	KindHang             // the action never returned
+	KindLeak             // something was still running after the action had ended
+	KindPanic            // the action panicked
+	KindSpin             // the action called a tool without end at one instant
 )
 
 var kindNames = [...]string{
-	"", "begin", "call", "interrupt", "answer", "wait", "cancel", "effect", "publish", "end",
+	"", "begin", "call", "interrupt", "answer", "wait", "cancel", "effect", "publish", "observation", "end",
 	"hang", "leak", "panic", "spin",
 }
 
@@ -81,7 +82,7 @@ type Event struct {
 	Layer     string          // of a call: the path of the layers above it, outermost first; see [Layer]
 	Key       string          // the idempotency key that the call carried
 	Args      json.RawMessage // canonical, without the key
-	Result    json.RawMessage // of an answer, or of the action's end
+	Result    json.RawMessage // of an answer, of the action's end, or what an observation holds
 	Want      json.RawMessage // of an end: the result that the evidence calls for; nil: not known
 	Outcome   Outcome         // of an answer or interrupt: what the caller saw; of a batch's call, Items: what it asks for
 	Deadline  time.Duration   // instant at which the given context ends, since Start; 0: none

@@ -24,6 +24,8 @@ func leaky(r *trace.Recorder) *trace.Trace {
 	p.Effect()
 	p.Answer(trace.Outcome{Class: trace.Invalid}, trace.Marshal(canary), errors.New("no account of "+canary))
 	r.Call(ctx, trace.Call{Tool: "bank", Args: json.RawMessage("not JSON: " + canary), Key: canary}).Interrupt(trace.Outcome{Class: trace.Timeout})
+	op.Observe(map[string]any{"message": "failed for " + canary, "retryable": true})
+	op.Observe("failed for " + canary)
 	op.Trouble(trace.KindPanic, "panic: "+canary)
 	op.End(trace.Ending{Err: errors.New("failed for " + canary), Result: trace.Marshal([]string{canary}), Want: trace.Marshal(canary)})
 	return r.Trace()

@@ -160,6 +160,8 @@ func (w *teller) tell(e *Event, r *row, d *detail) {
 		w.tellEffect(e, d)
 	case KindPublish:
 		d.add("%s", orElse(e.Reason.String(), "a terminal without a reason"))
+	case KindObservation:
+		d.add("%s", jsonText(e.Result, longText))
 	case KindEnd:
 		w.tellEnd(e, d)
 	case KindHang, KindLeak, KindPanic, KindSpin:

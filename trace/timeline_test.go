@@ -314,6 +314,17 @@ func oddEvents() (*trace.Trace, []int) {
 	return &c.Trace, nil
 }
 
+// handedOn is a failure that the program hands on to its model.
+func handedOn() (*trace.Trace, []int) {
+	c := newScript()
+	c.begin("forecast", 0)
+	n := c.call(trace.Event{Action: "forecast", Tool: "weather"})
+	c.answer("forecast", "weather", n, unavailable, "busy")
+	c.event(trace.Event{Kind: trace.KindObservation, Action: "forecast", Result: json.RawMessage(`{"attempts":1,"error":"unavailable","retryable":true}`)})
+	c.event(trace.Event{Kind: trace.KindEnd, Action: "forecast", Error: "busy", Cause: n})
+	return &c.Trace, []int{3}
+}
+
 // twoInStep are two actions that fail in turn.
 func twoInStep() (*trace.Trace, []int) {
 	c := newScript()
@@ -344,7 +355,7 @@ func TestTimeline(t *testing.T) {
 		"single_success": singleSuccess, "retries": retries, "long_streak": longStreak, "jittered_streak": jitteredStreak,
 		"cancel_in_backoff": cancelInBackoff, "overlapping_actions": overlapping, "pages_and_drift": pages,
 		"ambiguous_call": ambiguous, "hostile_text": hostile, "redacted": redacted, "empty": empty,
-		"deaf_tool": deafTool, "marked_events": markedInStreak, "spin": spin, "odd_events": oddEvents, "two_in_step": twoInStep,
+		"deaf_tool": deafTool, "marked_events": markedInStreak, "spin": spin, "odd_events": oddEvents, "two_in_step": twoInStep, "handed_on": handedOn,
 	}
 	for name, make := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -22,8 +22,8 @@ const few = 8
 
 // A room is how much of each thing an action has.
 type room struct {
-	attempts, effects, published, waits, troubles int32
-	first                                         int // index of its first attempt in view.calls
+	attempts, effects, published, observed, waits, troubles int32
+	first                                                   int // index of its first attempt in view.calls
 }
 
 func buildActions(events []Event) []Action {
@@ -72,6 +72,8 @@ func (m *room) count(e *Event) {
 		m.effects++
 	case KindPublish:
 		m.published++
+	case KindObservation:
+		m.observed++
 	case KindHang, KindLeak, KindPanic, KindSpin:
 		m.troubles++
 	}
@@ -119,7 +121,7 @@ func (v *view) allot() {
 	for i := range v.actions {
 		m := v.actions[i].room
 		attempts += int(m.attempts)
-		ints += int(m.effects + m.published + m.waits + m.troubles)
+		ints += int(m.effects + m.published + m.observed + m.waits + m.troubles)
 	}
 	table := 0
 	if v.lowest >= 0 && v.highest <= 2*len(v.events) { // as a recorder numbers them
@@ -138,6 +140,7 @@ func (v *view) allot() {
 		first += int(a.room.attempts)
 		a.Effects, indices = carve(indices, a.room.effects)
 		a.Published, indices = carve(indices, a.room.published)
+		a.Observed, indices = carve(indices, a.room.observed)
 		a.Waits, indices = carve(indices, a.room.waits)
 		a.Troubles, indices = carve(indices, a.room.troubles)
 	}
@@ -198,6 +201,8 @@ func (a *Action) note(i int, e *Event) {
 		a.Effects = append(a.Effects, i)
 	case KindPublish:
 		a.Published = append(a.Published, i)
+	case KindObservation:
+		a.Observed = append(a.Observed, i)
 	case KindEnd:
 		a.End, a.Ended, a.EndEvent = e.At, true, i
 		a.Reason, a.Error, a.Result = e.Reason, e.Error, e.Result

@@ -144,6 +144,11 @@ func (s *Script) Publish(r trace.Reason) *Script {
 	return s.add(trace.Event{Kind: trace.KindPublish, Action: s.action, Reason: r})
 }
 
+// Observe hands on a failure, as JSON.
+func (s *Script) Observe(raw string) *Script {
+	return s.add(trace.Event{Kind: trace.KindObservation, Action: s.action, Result: trace.Canonical([]byte(raw))})
+}
+
 // Trouble is a hang, leak, panic or spin.
 func (s *Script) Trouble(k trace.Kind, text string) *Script {
 	return s.add(trace.Event{Kind: k, Action: s.action, Error: text})

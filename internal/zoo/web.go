@@ -81,7 +81,8 @@ type webAgent struct {
 	refused func(body []byte) bool
 	// pause is the wait before the next attempt; nil: the longer of its own and
 	// the tool's
-	pause func(own time.Duration, err error) time.Duration
+	pause  func(own time.Duration, err error) time.Duration
+	quotes bool // its error knows the body of the answer
 	// patient: there is no limit but the caller's
 	patient bool
 }
@@ -98,7 +99,8 @@ type statusError struct {
 	status int
 	after  time.Duration
 	again  bool
-	asks   bool // it has a Retry-After
+	asks   bool   // it has a Retry-After
+	body   string // where the agent quotes it
 }
 
 func (e *statusError) Error() string { return fmt.Sprintf("weather: status %d", e.status) }
@@ -151,12 +153,18 @@ func (a *webAgent) once(ctx context.Context) (f forecast, err error) {
 }
 
 func (a *webAgent) failure(resp *http.Response) error {
-	again := a.retry(resp.StatusCode)
-	if a.refused != nil {
-		body, err := io.ReadAll(resp.Body)
-		again = again && (err != nil || !a.refused(body))
+	e := &statusError{status: resp.StatusCode, after: a.hint(resp.Header), again: a.retry(resp.StatusCode), asks: resp.Header.Get("Retry-After") != ""}
+	if a.refused == nil && !a.quotes {
+		return e
 	}
-	return &statusError{resp.StatusCode, a.hint(resp.Header), again, resp.Header.Get("Retry-After") != ""}
+	body, err := io.ReadAll(resp.Body)
+	if a.refused != nil {
+		e.again = e.again && (err != nil || !a.refused(body))
+	}
+	if a.quotes {
+		e.body = string(body)
+	}
+	return e
 }
 
 func (a *webAgent) wait(own time.Duration, err error) time.Duration {

@@ -107,12 +107,16 @@ func without(t *testing.T, s Specimen, rule string) string {
 	return o.Invariant()
 }
 
-// narrow lists the rules of all policies, without the catch-all.
+// narrow lists the rules of all policies and observations, without the catch-all.
 func narrow() []string {
 	var names []string
 	seen := map[string]bool{"conforms": true}
 	for _, s := range Faulty() {
-		for _, inv := range s.Adapter.Policy.Invariants() {
+		rules := s.Adapter.Policy.Invariants()
+		if o := s.Adapter.Observation; o != nil {
+			rules = append(rules, o.Invariants(s.Adapter.Policy)...)
+		}
+		for _, inv := range rules {
 			if !seen[inv.Name] {
 				names = append(names, inv.Name)
 			}
