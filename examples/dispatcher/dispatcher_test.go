@@ -18,6 +18,19 @@ import (
 // 20 calls have failed, of at least 10. A wrong argument is not the tool's fault.
 var circuit = invariants.Breaker{Rate: 0.5, Window: 20, Least: 10, Cooldown: 30 * time.Second}
 
+// handedOn is what the model is told of a failure: these fields of a short
+// JSON object, and never the words of the tool, which may hold keys and hosts.
+var handedOn = invariants.Observation{
+	Tool: "tool", Code: "error", Retryable: "retryable", Next: "next", Attempts: "attempts", Limit: 300,
+}
+
+func observe(_ any, err error) any {
+	if e, ok := errors.AsType[*dispatcher.Error](err); ok {
+		return e
+	}
+	return nil
+}
+
 // search is a read: three attempts under two time limits.
 var search = faultsim.Adapter{
 	Name: "search",
@@ -36,8 +49,10 @@ var search = faultsim.Adapter{
 		d := dispatcher.New(map[string]dispatcher.Tool{"search": {Do: double(s, "search"), Repeatable: true}})
 		return func(ctx context.Context) (any, error) { return d.Call(ctx, "search", query) }
 	},
-	Reason:   reason,
-	Attempts: told,
+	Reason:      reason,
+	Attempts:    told,
+	Observation: &handedOn,
+	Observe:     observe,
 }
 
 // sendMail has a side effect and no key: one attempt, and a failure after it
@@ -47,6 +62,7 @@ var sendMail = faultsim.Adapter{
 	Policy: invariants.Policy{
 		ID:          "dispatcher/once/v1",
 		MaxAttempts: 1,
+		Retry:       []trace.Class{trace.Throttled}, // not here, and the model may later: nothing was done
 		Attempt:     5 * time.Second,
 		Budget:      12 * time.Second,
 		BudgetCuts:  true,
@@ -56,8 +72,10 @@ var sendMail = faultsim.Adapter{
 		d := dispatcher.New(map[string]dispatcher.Tool{"send_mail": {Do: double(s, "send_mail")}})
 		return func(ctx context.Context) (any, error) { return d.Call(ctx, "send_mail", mail) }
 	},
-	Reason:   reason,
-	Attempts: told,
+	Reason:      reason,
+	Attempts:    told,
+	Observation: &handedOn,
+	Observe:     observe,
 }
 
 var (

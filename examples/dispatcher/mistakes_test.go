@@ -8,10 +8,11 @@ import (
 
 	"github.com/rehearse-go/rehearse/examples/dispatcher"
 	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/trace"
 	"github.com/stretchr/testify/require"
 )
 
-// Three ways in which a right dispatcher is used wrongly, with faults that show
+// Ways in which a right dispatcher is used wrongly, with faults that show
 // them and the rule that each breaks. Check finds such faults by itself; written
 // down, they say what the mistake costs.
 var mistakes = []struct {
@@ -51,7 +52,36 @@ var mistakes = []struct {
 			return out, err
 		}
 	}, "attempts-bounded"},
+
+	// So that the model has something to go by, it is told the tool's own words,
+	// and with them whatever they hold.
+	{"the words of the tool handed on", search, leaks, func(s *faultsim.Stage) faultsim.Action {
+		d := dispatcher.New(map[string]dispatcher.Tool{"search": {Do: double(s, "search"), Repeatable: true}})
+		return func(ctx context.Context) (any, error) {
+			out, err := d.Call(ctx, "search", query)
+			if e, ok := errors.AsType[*dispatcher.Error](err); ok {
+				e.Next += " The tool said: " + e.Err.Error()
+			}
+			return out, err
+		}
+	}, "observation-secret"},
+
+	// Every failure is called passing, and the model asks for what is forbidden
+	// again and again.
+	{"retryable whatever it was", search, leaks, func(s *faultsim.Stage) faultsim.Action {
+		d := dispatcher.New(map[string]dispatcher.Tool{"search": {Do: double(s, "search"), Repeatable: true}})
+		return func(ctx context.Context) (any, error) {
+			out, err := d.Call(ctx, "search", query)
+			if e, ok := errors.AsType[*dispatcher.Error](err); ok {
+				e.Retryable = true
+			}
+			return out, err
+		}
+	}, "observation-retryable"},
 }
+
+// leaks is a refusal in words that hold a credential.
+var leaks = faultsim.One(faultsim.Fault{Class: trace.Forbidden, Say: faultsim.CanaryWords}).String()
 
 // down is an action during an outage.
 const down = "action\n  search 1 transient\n  search 2 transient\n  search 3 transient\n"
