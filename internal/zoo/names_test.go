@@ -70,6 +70,9 @@ func rulesOf(s Specimen) []invariants.Invariant {
 	if s.Adapter.Breaker != nil {
 		all = append(all, s.Adapter.Breaker.Invariants(s.Adapter.Policy)...)
 	}
+	if s.Adapter.Observation != nil {
+		all = append(all, s.Adapter.Observation.Invariants(s.Adapter.Policy)...)
+	}
 	return all
 }
 
