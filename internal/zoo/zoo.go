@@ -32,7 +32,7 @@ func Faulty() []Specimen {
 	var all []Specimen
 	for _, part := range [][]Specimen{
 		counting(), refusals(), successes(), arguments(), keys(), waits(), hints(), deadlines(),
-		cancels(), leftovers(), endings(), terminals(), effects(), reconciling(), web(), answers(), words(), reconciles(), deletes(), spells(),
+		cancels(), leftovers(), endings(), terminals(), effects(), reconciling(), web(), answers(), words(), asksEarly(), deletes(), spells(),
 		breakers(), layers(), batches(), results(), caches(), hooks(), webBodies(), observations(),
 	} {
 		all = append(all, part...)

@@ -13,7 +13,7 @@ import (
 )
 
 // Subjects that ask the bank what became of a payment.
-func reconciles() []Specimen {
+func asksEarly() []Specimen {
 	return []Specimen{
 		{"asks-too-early", "After a timeout the bank is asked at once, says no, and makes the payment a moment later.",
 			retrySafe, "one-effect", asking(true)},
