@@ -2,7 +2,6 @@ package faultsim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -108,18 +107,20 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 	return out, err
 }
 
-// answered notes the answer for the judging of the action's end: what a program
-// makes of several results is its own, so that nothing is expected of it.
+// answered notes the answer for the judging of the action's end: each failed
+// item's error counts as one of this call. What a program makes of several
+// results is its own, so that nothing is expected of it.
 func (c *batchCall[Item, Out]) answered(a *act, out []ItemResult[Out], err error) {
 	e := callError{call: c.p.Number(), err: err}
-	if err == nil {
-		var failed []error
-		for i := range out {
-			failed = append(failed, out[i].Err)
+	for i := range out {
+		if failed := out[i].Err; failed != nil {
+			e.err, e.status = failed, true
+			c.s.answered(a, answer{}, e)
 		}
-		e.err, e.status = errors.Join(failed...), true
 	}
-	c.s.answered(a, answer{}, e)
+	if !e.status {
+		c.s.answered(a, answer{}, e)
+	}
 }
 
 // work does the items that the fault leaves alone, and records their effects.

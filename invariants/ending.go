@@ -71,7 +71,7 @@ func lostEvidence(a *trace.Action) (text, advice string) {
 	case last.Outcome.Failed() && a.Cause < 0:
 		return fmt.Sprintf("the returned error %q keeps nothing of the last failure (%v)", short([]byte(a.Error)), last.Outcome.Class),
 			"wrap the last error with %w, so that errors.Is and errors.As find it"
-	case last.Outcome.Failed() && a.Cause > 0 && !endsSeries(a, a.Cause):
+	case last.Outcome.Failed() && a.Cause > 0 && !endsSeries(a, a.Cause) && !endsItem(a, a.Cause):
 		return fmt.Sprintf("the returned error %q is that of an earlier attempt, not of the last (%v)", short([]byte(a.Error)), last.Outcome.Class),
 			"keep the error of the last attempt"
 	}
@@ -147,6 +147,33 @@ func endsSeries(a *trace.Action, call int) bool {
 				}
 				break
 			}
+		}
+	}
+	return false
+}
+
+// endsItem reports whether the call's answer left an item of a batch failed, and
+// no later request asked for it again.
+func endsItem(a *trace.Action, call int) bool {
+	failed := map[string]bool{}
+	for i := range a.Attempts {
+		at := &a.Attempts[i]
+		if at.Event > a.EndEvent {
+			break
+		}
+		for _, it := range at.Items.List() {
+			delete(failed, it.ID)
+		}
+		if at.Call != call {
+			continue
+		}
+		for _, it := range at.Outcome.Items.List() {
+			failed[it.ID] = it.Class != trace.OK
+		}
+	}
+	for _, f := range failed {
+		if f {
+			return true
 		}
 	}
 	return false
