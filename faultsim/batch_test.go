@@ -67,10 +67,18 @@ func TestItemsFitABatchOnly(t *testing.T) {
 	require.ErrorContains(t, Trial(t, a, One(fault)).Err, "cannot answer", "the tool has no such failure")
 	fault.Class = trace.Transient
 	require.ErrorContains(t, Trial(t, a, One(fault)).Err, "Items are set")
-	for _, bad := range []string{"b", "b:ok", "b:wrong", "%zz:reset"} {
+	for _, bad := range []string{"b", "b:ok", "b:wrong", "%zz:reset", ":reset", "b:reset,,c:reset", "#0:reset", "b:reset,b:invalid"} {
 		_, err := Parse("rehearse schedule 1\naction\n  records 1 partial items=" + bad + "\n")
 		require.ErrorContains(t, err, "line 3: items="+bad, bad)
 	}
+}
+
+func TestABatchWithoutAContextIsAClearError(t *testing.T) {
+	r := Trial(t, batchAdapter(func(_ context.Context, put trace.Func[[]string, []ItemResult[int]]) error {
+		_, err := put(nil, []string{"a"}) //nolint:staticcheck // the mistake under test
+		return err
+	}), One())
+	require.EqualError(t, r.Err, "faultsim: records was called with a nil context: hand the caller's context on")
 }
 
 // Both kinds of failures are drawn for a batch: of requests and of items.

@@ -128,11 +128,14 @@ func (s *Stage) spellsFit(sched *Schedule) error {
 
 func (s *Stage) spellFits(name string, f Fault, what string) error {
 	t := s.lookup(name)
+	plain := Fault{Class: f.Class}
 	switch {
 	case t == nil:
 		return &UnfitError{fmt.Sprintf("the schedule speaks of tool %q, the stage has %s", name, s.names()), 0, name, 0}
+	case !t.can(&plain):
+		return &UnfitError{fmt.Sprintf("%s cannot answer as %s plans: %s: give it that class", t.name, what, describe(&f)), 0, name, 0}
 	case !t.can(&f):
-		return &UnfitError{fmt.Sprintf("%s cannot answer as %s plans: %s", t.name, what, describe(&f)), 0, name, 0}
+		return &UnfitError{fmt.Sprintf("%s cannot answer as %s plans: %s: let it ask for a wait, with Hinted in Errors or a form in Route.Hints", t.name, what, describe(&f)), 0, name, 0}
 	}
 	return nil
 }
