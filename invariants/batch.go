@@ -230,3 +230,13 @@ func failedItems(a *trace.Action) bool {
 	}
 	return false
 }
+
+// failedOf lists the items that the attempt's answer tells as failed.
+func failedOf(at *trace.Attempt) (list []string) {
+	for _, it := range at.Outcome.Items.List() {
+		if it.Class != trace.OK {
+			list = append(list, fmt.Sprintf("%s (%s)", it.ID, classWord(it.Class)))
+		}
+	}
+	return list
+}

@@ -123,3 +123,10 @@ func TestConformsReadsTheItemsOfAPartialAnswer(t *testing.T) {
 	lost := []request{{"a,b", partial, "a:ok,b:timeout"}}
 	require.Empty(t, Find(asked(sends(lost...).FailFor(trace.ReasonPartial), lost), unsafe.Invariants()...))
 }
+
+func TestASuccessWithFailedItemsNamesThem(t *testing.T) {
+	list := []request{{"a,b,c", partial, "a:ok,b:forbidden,c:throttled"}}
+	found := Find(asked(sends(list...).End(), list), HonestEnding())
+	require.Len(t, found, 1)
+	require.Equal(t, "the action claims success, but items b (forbidden), c (throttled) of w failed", found[0].Text)
+}

@@ -84,6 +84,9 @@ func falseSuccess(a *trace.Action) (text, advice string) {
 	switch {
 	case last == nil:
 		return "the action claims success and called no tool", "return only what a tool answered"
+	case good == nil && last.Outcome.Class == trace.Partial && last.Outcome.Items != "":
+		return fmt.Sprintf("the action claims success, but %s of %s failed", listed(failedOf(last)), last.Tool),
+			"return an error that names the items that failed, so that nobody takes the rest for the whole"
 	case good == nil:
 		return fmt.Sprintf("the action claims success, but no attempt succeeded (last: %s)", seen(last)),
 			"return the last error when the attempts are used up; an error shadowed inside the loop is lost"
