@@ -242,6 +242,23 @@ func TestConformsLetsTheBreakerRefuse(t *testing.T) {
 	require.NotEmpty(t, Find(mid().Ending(refusal).Trace(), Conforms(p)), "without a breaker it is no excuse")
 }
 
+// An answer of one tool is not hidden where the breaker of the next refuses.
+// With one tool, its own breaker was closed then.
+func TestABreakerRefusesBehindAnotherToolsAnswer(t *testing.T) {
+	p := Policy{MaxAttempts: 3, Retry: []trace.Class{transient}, Repeatable: true, Backoff: Backoff{Base: sec}}
+	b := Breaker{Consecutive: 1, Cooldown: 10 * sec}
+	refusal := trace.Event{Error: "open", Reason: trace.ReasonBreakerOpen, Cause: -1}
+	two := phonesOnce()
+	two.Ending(refusal).Begin("a2")
+	two.Call("geo", pune).Answer(ok).Ending(refusal)
+	require.Empty(t, Find(two.Trace(), b.Invariants(p)...))
+	one := begin().Call("geo", pune).Answer(ok).Ending(refusal).Trace()
+	found := Find(one, b.Invariants(p)...)
+	require.Len(t, found, 1)
+	require.Equal(t, "circuit-breaker", found[0].Invariant)
+	require.Equal(t, "honest-ending", Find(one, p.Invariants()...)[0].Invariant, "without a breaker it is no excuse")
+}
+
 func TestBreakerAddsOneRuleToThoseOfThePolicy(t *testing.T) {
 	p := Policy{MaxAttempts: 3, Repeatable: true}
 	var plain, guarded []string
