@@ -206,3 +206,15 @@ func TestASpellThatTheToolCannotShowNamesTheFix(t *testing.T) {
 	s = Schedule{Outages: []Outage{{Tool: "weather", To: time.Minute, Class: trace.Reset}}}
 	require.EqualError(t, Trial(t, a, s).Err, "weather cannot answer as an outage plans: reset: give it that class")
 }
+
+func TestUnplayableSpellsNameTheField(t *testing.T) {
+	for want, s := range map[string]Schedule{
+		"an outage has no Tool":                           {Outages: []Outage{{To: 1, Class: trace.Transient}}},
+		"an outage of weather: From is -1ns and To is 1s": {Outages: []Outage{{Tool: "weather", From: -1, To: time.Second, Class: trace.Transient}}},
+		`an outage of weather: Class is ""`:               {Outages: []Outage{{Tool: "weather", To: 1}}},
+		"a quota has no Tool":                             {Quotas: []Quota{{N: 1, Per: 1}}},
+		"a quota of weather: N is 0 and Per is 1s":        {Quotas: []Quota{{Tool: "weather", Per: time.Second}}},
+	} {
+		require.ErrorContains(t, Trial(t, homeAdapter(), s).Err, want)
+	}
+}
