@@ -84,9 +84,11 @@ func falseSuccess(a *trace.Action) (text, advice string) {
 	switch {
 	case last == nil:
 		return "the action claims success and called no tool", "return only what a tool answered"
+	case good == nil && handedOn(a, last):
+		return "", "" // the value tells which items cannot be done
 	case good == nil && last.Outcome.Class == trace.Partial && last.Outcome.Items != "":
 		return fmt.Sprintf("the action claims success, but %s of %s failed", listed(failedOf(last)), last.Tool),
-			"return an error that names the items that failed, so that nobody takes the rest for the whole"
+			"name the items that failed, in the error or in the result, so that nobody takes the rest for the whole"
 	case good == nil:
 		return fmt.Sprintf("the action claims success, but no attempt succeeded (last: %s)", seen(last)),
 			"return the last error when the attempts are used up; an error shadowed inside the loop is lost"
