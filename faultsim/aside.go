@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/rehearse-go/rehearse/internal/double"
 	"github.com/rehearse-go/rehearse/trace"
@@ -12,6 +13,10 @@ import (
 // (trace.RoleReconcile). It is in the trace, f answers it, and schedules do not
 // touch it. Over HTTP, the same is a [Route] with a Role.
 func Aside[In, Out any](s *Stage, name string, role trace.Role, f trace.Func[In, Out]) trace.Func[In, Out] {
+	if f == nil {
+		s.misused(fmt.Errorf("faultsim: Aside %q was given nil: give the function that answers", name))
+		f = func(context.Context, In) (out Out, err error) { return out, nil }
+	}
 	return func(ctx context.Context, in In) (Out, error) {
 		p := s.rec.Call(ctx, trace.Call{Tool: name, Role: role, Args: double.JSON(in)})
 		out, err := f(ctx, in)

@@ -34,10 +34,31 @@ type ItemResult[Out any] struct {
 func Batch[Item, Out any](s *Stage, name string, id func(Item) string, fake trace.Func[Item, Out], errs Errors) trace.Func[[]Item, []ItemResult[Out]] {
 	t := &tool{name, &batchSkills{errs}}
 	s.register(t)
+	if id == nil {
+		s.misused(fmt.Errorf("faultsim: batch %q: id is nil: give the function that names an item", name))
+	}
+	s.misused(errs.valueless(name))
 	return func(ctx context.Context, in []Item) ([]ItemResult[Out], error) {
+		switch {
+		case ctx == nil:
+			return nil, s.misused(fmt.Errorf("faultsim: %s was called with a nil context: hand the caller's context on", name))
+		case id == nil:
+			return nil, fmt.Errorf("faultsim: batch %q: id is nil", name)
+		}
 		c := batchCall[Item, Out]{s: s, t: t, id: id, fake: fake, errs: errs, ctx: ctx, in: in}
 		return c.run()
 	}
+}
+
+// valueless reports a class that a batch cannot answer as planned: it answers
+// with the results of its items, and not with one value.
+func (e Errors) valueless(name string) error {
+	for _, c := range trace.Classes() {
+		if _, ok := e[c].(*value); ok {
+			return fmt.Errorf("faultsim: batch %q: Errors[%v] is a Value, and a batch answers with a result for each item: give it an error", name, c)
+		}
+	}
+	return nil
 }
 
 // batchSkills are what a batch can show: a request fails like a function tool's,
@@ -107,16 +128,19 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 	return out, err
 }
 
-// answered notes the answer for the judging of the action's end: what a program
-// makes of several results is its own, so that nothing is expected of it. A
-// program that keeps the error of any item has kept one of this request.
+// answered notes the answer for the judging of the action's end: each failed
+// item's error counts as one of this call. What a program makes of several
+// results is its own, so that nothing is expected of it.
 func (c *batchCall[Item, Out]) answered(a *act, out []ItemResult[Out], err error) {
-	n := c.p.Number()
-	c.s.answered(a, answer{}, callError{call: n, err: err})
+	e := callError{call: c.p.Number(), err: err}
 	for i := range out {
-		if out[i].Err != nil {
-			c.s.answered(a, answer{}, callError{call: n, err: out[i].Err, item: true})
+		if failed := out[i].Err; failed != nil {
+			e.err, e.status = failed, true
+			c.s.answered(a, answer{}, e)
 		}
+	}
+	if !e.status {
+		c.s.answered(a, answer{}, e)
 	}
 }
 
@@ -214,7 +238,17 @@ func parseItems(text string) (trace.Items, error) {
 	if err != nil {
 		return "", fmt.Errorf("items=%s is no list such as items=b:throttled,#3:forbidden", text)
 	}
+	seen := map[string]bool{}
 	for i := range list {
+		switch id := list[i].ID; {
+		case id == "":
+			return "", fmt.Errorf("items=%s: there is an item without a name: write its id or its number, such as b:throttled,#3:forbidden", text)
+		case id == "#0":
+			return "", fmt.Errorf("items=%s: there is no item #0: numbers count from #1", text)
+		case seen[id]:
+			return "", fmt.Errorf("items=%s: item %s is given twice: take one out", text, id)
+		}
+		seen[list[i].ID] = true
 		if c := list[i].Class; c == 0 || c == trace.OK || c == trace.Partial || c == trace.Cancelled {
 			return "", fmt.Errorf("items=%s: item %s needs the class of a failure, such as %s:throttled", text, list[i].ID, list[i].ID)
 		}

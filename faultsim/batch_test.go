@@ -68,10 +68,18 @@ func TestItemsFitABatchOnly(t *testing.T) {
 	require.ErrorContains(t, Trial(t, a, One(fault)).Err, "cannot answer", "the tool has no such failure")
 	fault.Class = trace.Transient
 	require.ErrorContains(t, Trial(t, a, One(fault)).Err, "Items are set")
-	for _, bad := range []string{"b", "b:ok", "b:wrong", "%zz:reset"} {
+	for _, bad := range []string{"b", "b:ok", "b:wrong", "%zz:reset", ":reset", "b:reset,,c:reset", "#0:reset", "b:reset,b:invalid"} {
 		_, err := Parse("rehearse schedule 1\naction\n  records 1 partial items=" + bad + "\n")
 		require.ErrorContains(t, err, "line 3: items="+bad, bad)
 	}
+}
+
+func TestABatchWithoutAContextIsAClearError(t *testing.T) {
+	r := Trial(t, batchAdapter(func(_ context.Context, put trace.Func[[]string, []ItemResult[int]]) error {
+		_, err := put(nil, []string{"a"}) //nolint:staticcheck // the mistake under test
+		return err
+	}), One())
+	require.EqualError(t, r.Err, "faultsim: records was called with a nil context: hand the caller's context on")
 }
 
 // Both kinds of failures are drawn for a batch: of requests and of items.
@@ -130,5 +138,55 @@ func TestItemsAreExpected(t *testing.T) {
 		e, ends := Expect(p, One(Fault{Class: trace.Partial, Items: items}).Actions[0])
 		require.True(t, ends)
 		require.Equal(t, want, e, items)
+	}
+}
+
+// unsent words a failure in its own way and keeps the cause.
+type unsent struct{ cause error }
+
+func (unsent) Error() string   { return "not all records were sent" }
+func (e unsent) Unwrap() error { return e.cause }
+
+// What a sender returns is honest where it keeps the error of an item that
+// failed for good, or of the last request, and stale where a later request asked
+// for the item again.
+func TestErrorsOfItemsAreEvidence(t *testing.T) {
+	for _, c := range []struct {
+		name, faults string
+		returns      error
+		stale        bool
+	}{
+		{"a class that an earlier request had too", "  records 1 transient\n  records 2 partial items=a:transient\n", errBusy, false},
+		{"the item that failed for good at first", "  records 1 partial items=a:forbidden,b:transient\n  records 2 partial items=b:transient\n", errForbidden, false},
+		{"of an item that was asked for again", "  records 1 partial items=b:transient\n  records 2 partial items=b:forbidden\n", errBusy, true},
+		{"of a request before the last", "  records 1 transient\n  records 2 partial items=a:forbidden\n", errBusy, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := Parse("rehearse schedule 1\naction\n" + c.faults)
+			require.NoError(t, err)
+			r := Trial(t, batchAdapter(func(ctx context.Context, put trace.Func[[]string, []ItemResult[int]]) error {
+				todo := []string{"a", "b"}
+				for range 2 {
+					results, err := put(ctx, todo)
+					if err != nil {
+						continue
+					}
+					todo = nil
+					for _, r := range results {
+						if errors.Is(r.Err, errBusy) {
+							todo = append(todo, r.ID)
+						}
+					}
+				}
+				return unsent{c.returns}
+			}), s)
+			require.NoError(t, r.Err)
+			if c.stale {
+				require.Equal(t, []string{"honest-ending"}, names(r.Findings))
+				require.Contains(t, r.Findings[0].Text, "that of an earlier attempt")
+				return
+			}
+			require.Empty(t, r.Findings)
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 	"pgregory.net/rapid"
 )
@@ -20,8 +21,24 @@ func (a *Adapter) validateBreaker() error {
 	if err := a.Breaker.Validate(); err != nil {
 		return fmt.Errorf("adapter %q: %w", a.Name, err)
 	}
+	if a.Breaker.Cooldown > longestTime {
+		return fmt.Errorf("adapter %q: breaker: Cooldown is %v: a trial plays a year (%v) at most", a.Name, a.Breaker.Cooldown, longestTime)
+	}
 	if a.Reason == nil {
 		return fmt.Errorf("adapter %q: there is a Breaker and Reason is nil: say which error is the breaker's refusal, trace.ReasonBreakerOpen", a.Name)
+	}
+	return nil
+}
+
+// guards reports which tool of the breaker is not on the stage; nil: none.
+func (s *Stage) guards(b *invariants.Breaker) error {
+	if b == nil {
+		return nil
+	}
+	for _, d := range [...]struct{ field, tool string }{{"Tool", b.Tool}, {"Fallback", b.Fallback}} {
+		if d.tool == Main || d.tool != "" && s.lookup(d.tool) == nil {
+			return fmt.Errorf("faultsim: breaker: %s is %q, the stage has %s: correct the name, or leave it empty", d.field, d.tool, s.names())
+		}
 	}
 	return nil
 }

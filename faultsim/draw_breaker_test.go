@@ -3,6 +3,7 @@ package faultsim
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -85,6 +86,31 @@ func TestABreakerNeedsAReasonAndAThreshold(t *testing.T) {
 	breaking(&a)
 	a.Breaker.Cooldown = 0
 	require.ErrorContains(t, a.validate(), "breaker: Cooldown")
+	a.Breaker.Cooldown = 1 << 62
+	require.ErrorContains(t, a.validate(), "breaker: Cooldown is")
+}
+
+func TestABreakerGuardsToolsOfTheStage(t *testing.T) {
+	for field, b := range map[string]invariants.Breaker{"Tool": {Tool: "wether"}, "Fallback": {Fallback: "wether"}} {
+		a := homeAdapter()
+		breaking(&a)
+		b.Consecutive, b.Cooldown = 5, time.Second
+		a.Breaker = &b
+		want := "faultsim: breaker: " + field + ` is "wether", the stage has "weather": correct the name, or leave it empty`
+		require.EqualError(t, Trial(t, a, One()).Err, want)
+		_, err := Explore(t, a)
+		require.EqualError(t, err, want)
+	}
+}
+
+// The clock of a trial ends in the year 2262.
+func TestPausesEndBeforeTheClockDoes(t *testing.T) {
+	s := Schedule{Actions: []Plan{{After: 1 << 62}}}
+	require.ErrorContains(t, Trial(t, homeAdapter(), s).Err, "After is 1281023h53m38.427387904s before action 1")
+	s.Actions = slices.Repeat([]Plan{{After: longestTime}}, 300)
+	require.ErrorContains(t, Trial(t, homeAdapter(), s).Err, "before action 25")
+	s.Actions = s.Actions[:3]
+	require.NoError(t, Trial(t, homeAdapter(), s).Err)
 }
 
 // F052: fifty callers come in the instant in which the cooldown is over, and

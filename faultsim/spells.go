@@ -1,6 +1,7 @@
 package faultsim
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -30,17 +31,22 @@ func (q *Quota) end(at time.Duration) time.Duration { return at - at%q.Per + q.P
 
 func (o *Outage) validate() error {
 	switch {
+	case o.Tool == "":
+		return errors.New("an outage has no Tool: name one, or say Main for the first")
 	case o.From < 0 || o.To <= o.From:
-		return fmt.Errorf("an outage of %s is from %v to %v: it must begin at 0 or later, and end after that", o.Tool, o.From, o.To)
+		return fmt.Errorf("an outage of %s: From is %v and To is %v: it must begin at 0 or later, and end after that", o.Tool, o.From, o.To)
 	case o.Class <= trace.OK || o.Class > trace.Unknown:
-		return fmt.Errorf("an outage of %s answers %v: say a class that fails", o.Tool, o.Class)
+		return fmt.Errorf("an outage of %s: Class is %q: say a class that fails", o.Tool, o.Class)
 	}
 	return nil
 }
 
 func (q *Quota) validate() error {
-	if q.N < 1 || q.Per <= 0 {
-		return fmt.Errorf("a quota of %s is %d calls per %v: both must be more than 0", q.Tool, q.N, q.Per)
+	switch {
+	case q.Tool == "":
+		return errors.New("a quota has no Tool: name one, or say Main for the first")
+	case q.N < 1 || q.Per <= 0:
+		return fmt.Errorf("a quota of %s: N is %d and Per is %v: both must be more than 0", q.Tool, q.N, q.Per)
 	}
 	return nil
 }
@@ -128,11 +134,14 @@ func (s *Stage) spellsFit(sched *Schedule) error {
 
 func (s *Stage) spellFits(name string, f Fault, what string) error {
 	t := s.lookup(name)
+	plain := Fault{Class: f.Class}
 	switch {
 	case t == nil:
 		return &UnfitError{fmt.Sprintf("the schedule speaks of tool %q, the stage has %s", name, s.names()), 0, name, 0}
+	case !t.can(&plain):
+		return &UnfitError{fmt.Sprintf("%s cannot answer as %s plans: %s: give it that class", t.name, what, describe(&f)), 0, name, 0}
 	case !t.can(&f):
-		return &UnfitError{fmt.Sprintf("%s cannot answer as %s plans: %s", t.name, what, describe(&f)), 0, name, 0}
+		return &UnfitError{fmt.Sprintf("%s cannot answer as %s plans: %s: let it ask for a wait, with Hinted in Errors or a form in Route.Hints", t.name, what, describe(&f)), 0, name, 0}
 	}
 	return nil
 }

@@ -194,3 +194,27 @@ func TestExpectFirstFollowsTheTime(t *testing.T) {
 	e, _ = ExpectFirst(p, outage(50*time.Millisecond))
 	require.Equal(t, Expectation{2, 3, []trace.Reason{trace.ReasonSuccess, trace.ReasonExhausted}}, e)
 }
+
+func TestASpellThatTheToolCannotShowNamesTheFix(t *testing.T) {
+	a := homeAdapter()
+	a.Subject = func(s *Stage) Action {
+		Tool[string, int](s, "weather", nil, Errors{trace.Transient: errBusy, trace.Throttled: errBusy})
+		return func(context.Context) (any, error) { return nil, nil }
+	}
+	s := Schedule{Quotas: []Quota{{Tool: "weather", N: 1, Per: time.Minute}}}
+	require.EqualError(t, Trial(t, a, s).Err, "weather cannot answer as a quota plans: throttled hint=1m0s: let it ask for a wait, with Hinted in Errors or a form in Route.Hints")
+	s = Schedule{Outages: []Outage{{Tool: "weather", To: time.Minute, Class: trace.Reset}}}
+	require.EqualError(t, Trial(t, a, s).Err, "weather cannot answer as an outage plans: reset: give it that class")
+}
+
+func TestUnplayableSpellsNameTheField(t *testing.T) {
+	for want, s := range map[string]Schedule{
+		"an outage has no Tool":                           {Outages: []Outage{{To: 1, Class: trace.Transient}}},
+		"an outage of weather: From is -1ns and To is 1s": {Outages: []Outage{{Tool: "weather", From: -1, To: time.Second, Class: trace.Transient}}},
+		`an outage of weather: Class is ""`:               {Outages: []Outage{{Tool: "weather", To: 1}}},
+		"a quota has no Tool":                             {Quotas: []Quota{{N: 1, Per: 1}}},
+		"a quota of weather: N is 0 and Per is 1s":        {Quotas: []Quota{{Tool: "weather", Per: time.Second}}},
+	} {
+		require.ErrorContains(t, Trial(t, homeAdapter(), s).Err, want)
+	}
+}

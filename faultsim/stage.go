@@ -81,8 +81,7 @@ type answer struct {
 type callError struct {
 	call   int
 	err    error
-	status bool // an HTTP status, which a client words in its own way
-	item   bool // of an item in a batch: a report may keep that of any request
+	status bool // an HTTP status or an item of a batch, which a client words in its own way
 }
 
 func (s *Stage) start(p *invariants.Policy, rec *trace.Recorder) {
@@ -157,15 +156,25 @@ func (s *Stage) main() string {
 	return s.tools[0].name
 }
 
+// longestPauses bounds the pauses of a schedule. Their sum would otherwise run
+// past the last instant that the clock knows.
+const longestPauses = 2 * breakerActions * longestTime
+
 // fits reports why the schedule cannot be played on this stage; nil: it can.
 func (s *Stage) fits(sched *Schedule) error {
 	if err := s.spellsFit(sched); err != nil {
 		return err
 	}
+	pauses := time.Duration(0)
 	for i := range sched.Actions {
-		if d := sched.Actions[i].After; d < 0 {
+		d := sched.Actions[i].After
+		if d < 0 {
 			return fmt.Errorf("faultsim: the pause before action %d is %v: times are counted forward; 0 is none", i+1, d)
 		}
+		if d > longestTime || pauses+d > longestPauses {
+			return fmt.Errorf("faultsim: After is %v before action %d: a pause takes a year (%v) at most, and all together %v", d, i+1, longestTime, longestPauses)
+		}
+		pauses += d
 		if d := sched.Actions[i].Deadline; d < 0 {
 			return fmt.Errorf("faultsim: the deadline of action %d is %v: count it from the action's begin, or leave it 0 for none", i+1, d)
 		}
@@ -330,17 +339,12 @@ func (s *Stage) cause(a *act, err error) int {
 	if err == nil || len(errs) == 0 {
 		return 0
 	}
-	last := errs[len(errs)-1]
 	for i := len(errs) - 1; i >= 0; i-- {
-		switch {
-		case !keeps(err, errs[i].err):
-		case last.item && errs[i].call != last.call:
-			return 0
-		default:
+		if keeps(err, errs[i].err) {
 			return errs[i].call
 		}
 	}
-	if last.status || last.item {
+	if errs[len(errs)-1].status {
 		return 0
 	}
 	return -1

@@ -29,6 +29,11 @@ func TestUnusableToolNamesFieldAndFix(t *testing.T) {
 		fn("tool", Errors{trace.OK: errBusy}),
 		fn("tool", Errors{99: errBusy}),
 		func(s *Stage) { fn("tool", nil)(s); fn("tool", nil)(s) },
+		func(s *Stage) { Batch[string, int](s, "tool", nil, nil, nil) },
+		func(s *Stage) {
+			Batch[string, int](s, "tool", func(id string) string { return id }, nil, Errors{trace.Transient: Value(7)})
+		},
+		func(s *Stage) { Aside[string, int](s, "tool", trace.RoleAuth, nil) },
 		func(s *Stage) { s.Client(Route{Tool: "tool", Hints: []HintForm{"weeks"}}) },
 		func(s *Stage) { s.Client(Route{Tool: "tool", Failures: map[trace.Class]http.Handler{trace.OK: nil}}) },
 	} {

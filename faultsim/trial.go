@@ -118,6 +118,9 @@ func (x *trial) phases(t *testing.T) {
 	time.Sleep(toEpoch)
 	grow()
 	action, err := x.build()
+	if err == nil {
+		err = x.stage.guards(x.a.Breaker)
+	}
 	if err == nil && !x.drawn {
 		err = x.stage.fits(x.s)
 	}

@@ -1,8 +1,10 @@
 package invariants
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -29,7 +31,7 @@ import (
 func BatchRetry(retry ...trace.Class) Invariant {
 	again := classSet(retry...)
 	if len(retry) == 0 {
-		again = classSet(trace.Transient, trace.Throttled, trace.Timeout, trace.Reset, trace.NotConnected)
+		again = passing
 	}
 	return rule("batch-retry", "the retry of a batch holds exactly the items that failed and may pass",
 		func(_ *trace.Trace, a *trace.Action) (v Verdict) {
@@ -49,6 +51,10 @@ func BatchRetry(retry ...trace.Class) Invariant {
 			return v
 		})
 }
+
+// passing are the classes of an item's failure that a retry may mend, where
+// nobody says otherwise.
+var passing = classSet(trace.Transient, trace.Throttled, trace.Timeout, trace.Reset, trace.NotConnected)
 
 // A batch follows the items of one action at one tool.
 type batch struct {
@@ -229,4 +235,32 @@ func failedItems(a *trace.Action) bool {
 		}
 	}
 	return false
+}
+
+// handedOn reports whether the items that failed in the attempt did so for good,
+// and the action's result names each.
+func handedOn(a *trace.Action, at *trace.Attempt) bool {
+	if at.Outcome.Class != trace.Partial || at.Outcome.Items == "" {
+		return false
+	}
+	for _, it := range at.Outcome.Items.List() {
+		name := trace.Marshal(it.ID)
+		if _, err := strconv.Atoi(it.ID); err == nil {
+			name = []byte(it.ID) // a number in the result, or a text
+		}
+		if it.Class != trace.OK && (it.Class == 0 || passing.has(it.Class) || !bytes.Contains(a.Result, name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// failedOf lists the items that the attempt's answer tells as failed.
+func failedOf(at *trace.Attempt) (list []string) {
+	for _, it := range at.Outcome.Items.List() {
+		if it.Class != trace.OK {
+			list = append(list, fmt.Sprintf("%s (%s)", it.ID, classWord(it.Class)))
+		}
+	}
+	return list
 }

@@ -123,3 +123,31 @@ func TestConformsReadsTheItemsOfAPartialAnswer(t *testing.T) {
 	lost := []request{{"a,b", partial, "a:ok,b:timeout"}}
 	require.Empty(t, Find(asked(sends(lost...).FailFor(trace.ReasonPartial), lost), unsafe.Invariants()...))
 }
+
+func TestASuccessWithFailedItemsNamesThem(t *testing.T) {
+	list := []request{{"a,b,c", partial, "a:ok,b:forbidden,c:throttled"}}
+	found := Find(asked(sends(list...).End(), list), HonestEnding())
+	require.Len(t, found, 1)
+	require.Equal(t, "the action claims success, but items b (forbidden), c (throttled) of w failed", found[0].Text)
+}
+
+// Who hands on, in the result, what no retry can mend has told the truth.
+func TestFailedItemsMayBeHandedOnInTheResult(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer trace.Items
+		result string
+		untrue bool
+	}{
+		{"named", "a:ok,b:forbidden,7:invalid", `{"b":"forbidden","x":7}`, false},
+		{"one of two", "a:ok,b:forbidden,7:invalid", `{"b":"forbidden"}`, true},
+		{"one that may pass", "a:ok,b:throttled,7:ok", `["b"]`, true},
+		{"no result", "a:ok,b:forbidden,7:ok", ``, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			list := []request{{"a,b,7", partial, c.answer}}
+			tr := asked(sends(list...).Ending(trace.Event{Result: []byte(c.result)}), list)
+			require.Equal(t, c.untrue, len(Find(tr, HonestEnding())) > 0)
+		})
+	}
+}

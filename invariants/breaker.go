@@ -3,6 +3,7 @@ package invariants
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -111,14 +112,17 @@ const widest = 64 // calls in a window
 
 // Invariants returns all that the policy implies of code that has the breaker:
 // [Policy.Invariants] with [CircuitBreaker] among the narrow rules, and with a
-// [Conforms] that lets an action end as breaker-open, or go over to the
-// fallback, where an attempt would be due. Whether the breaker was right to
+// [Conforms] and a [HonestEnding] that let an action end as breaker-open, or go
+// over to the fallback, where an attempt would be due. Whether the breaker was right to
 // refuse is the business of CircuitBreaker.
 func (b Breaker) Invariants(p Policy) []Invariant {
 	var list []Invariant
 	for _, inv := range p.Invariants() {
-		if inv.Name == "conforms" {
+		switch inv.Name {
+		case "conforms":
 			inv = conforms(p, &b)
+		case "honest-ending":
+			inv = mayRefuse(inv)
 		}
 		list = append(list, inv)
 		if inv.Name == "no-spin" {
@@ -127,6 +131,27 @@ func (b Breaker) Invariants(p Policy) []Invariant {
 		}
 	}
 	return list
+}
+
+// mayRefuse is [HonestEnding] of code that has a breaker: an answer of one tool
+// is not hidden where the breaker of the next one refuses.
+func mayRefuse(ending Invariant) Invariant {
+	plain := ending.Check
+	ending.Check = func(tr *trace.Trace) Verdict {
+		v := plain(tr)
+		if len(v.Findings) == 0 {
+			return v
+		}
+		actions := tr.Actions()
+		for i := range actions {
+			a := &actions[i]
+			if last := lastBegun(a); a.Reason == trace.ReasonBreakerOpen && last != nil && last.Outcome.Class == trace.OK {
+				v.Findings = slices.DeleteFunc(v.Findings, func(f Finding) bool { return f.Action == a.Name })
+			}
+		}
+		return v
+	}
+	return ending
 }
 
 // refused reports whether the walk's series ends because the breaker refused

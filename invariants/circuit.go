@@ -37,6 +37,7 @@ type circuit struct {
 	seen     int           // calls in the window
 	since    time.Duration // instant at which it opened
 	by       int           // event that opened it
+	reopened bool          // a failed probe opened it, and not the threshold
 	admitted int           // probes of this turn, neutral ones left out
 	good     int           // those that succeeded
 	promised int           // probes that began at this instant and whose call is still to come in the trace
@@ -58,7 +59,7 @@ type landing struct {
 
 func (c *circuit) same(d *circuit) bool {
 	return c.mode == d.mode && c.turn == d.turn && c.row == d.row && c.window == d.window && c.seen == d.seen &&
-		c.since == d.since && c.by == d.by && c.admitted == d.admitted && c.good == d.good && c.promised == d.promised &&
+		c.since == d.since && c.by == d.by && c.reopened == d.reopened && c.admitted == d.admitted && c.good == d.good && c.promised == d.promised &&
 		slices.Equal(c.flying, d.flying) && slices.Equal(c.late, d.late)
 }
 
@@ -150,6 +151,7 @@ func (c *circuit) judge(b *Breaker, e effect, event int, now time.Duration) {
 		c.admitted--
 	case fails:
 		c.open(event, now)
+		c.reopened = true
 	case succeeds:
 		if c.good++; c.good >= b.successes() {
 			c.turnTo(closed)
@@ -159,7 +161,7 @@ func (c *circuit) judge(b *Breaker, e effect, event int, now time.Duration) {
 
 func (c *circuit) open(event int, now time.Duration) {
 	c.turnTo(opened)
-	c.since, c.by = now, event
+	c.since, c.by, c.reopened = now, event, false
 }
 
 // count applies the end of a call while closed. Whether a success that fills
@@ -208,12 +210,23 @@ func (c *circuit) why(b *Breaker, now time.Duration) string {
 	case c.mode == opened && now-c.since > b.Cooldown:
 		return fmt.Sprintf("opened %v ago, and its cooldown is %v", now-c.since, b.Cooldown)
 	case c.mode == opened:
-		return fmt.Sprintf("opened %v ago and has %v of its cooldown left", now-c.since, b.Cooldown-(now-c.since))
+		return fmt.Sprintf("opened %v ago, %s, and has %v of its cooldown left", now-c.since, c.cause(b), b.Cooldown-(now-c.since))
 	case b.Consecutive > 0:
 		return fmt.Sprintf("is closed: %s in a row, it opens at %d", counted(c.row, "failure"), b.Consecutive)
 	}
 	return fmt.Sprintf("is closed: %s in the last %d calls, it opens at a rate of %v over %d",
 		counted(bits.OnesCount64(c.window), "failure"), c.seen, b.Rate, b.Window)
+}
+
+// cause says what opened the breaker.
+func (c *circuit) cause(b *Breaker) string {
+	switch {
+	case c.reopened:
+		return "when a probe failed"
+	case b.Consecutive > 0:
+		return fmt.Sprintf("at %s in a row", counted(b.Consecutive, "failure"))
+	}
+	return fmt.Sprintf("at a failure rate of %v", b.Rate)
 }
 
 // counted is a number and what it counts.

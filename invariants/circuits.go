@@ -222,7 +222,10 @@ func (w *watch) admit(m *move) bool {
 	c := &w.states[0]
 	text := fmt.Sprintf("%s was called although its breaker %s", w.tool, c.why(w.b, m.at))
 	advice := "ask the breaker before every call, retries included, and count what its threshold counts"
-	if c.mode == halfOpen {
+	switch {
+	case c.mode == opened && c.reopened:
+		advice = "open again for a whole cooldown when a probe fails, and ask the breaker before every call"
+	case c.mode == halfOpen:
 		advice = "take a probe's place and look whether there is one in a single step, under the breaker's lock"
 	}
 	w.report(a, text, advice, c.by, m.event)

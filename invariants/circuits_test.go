@@ -99,13 +99,13 @@ func TestCircuitBreakerFollowsAllActions(t *testing.T) {
 		{"refusals show that the tool is there", breaker3, phones().asks(transient, transient, forbidden, transient).refused(1), "1 failure in a row"},
 		{"refusals count for nothing", Breaker{Consecutive: 3, Cooldown: 10 * sec, RefusalsNeutral: true}, phones().asks(transient, transient, forbidden, transient).refused(1), ""},
 		{"a class of its own", Breaker{Consecutive: 3, Cooldown: 10 * sec, Failures: []trace.Class{forbidden}}, phones().asks(forbidden, forbidden, forbidden).refused(1), ""},
-		{"a nanosecond before the cooldown ends", breaker3, down3().at(10*sec - 1).asks(ok), "1ns of its cooldown left"},
+		{"a nanosecond before the cooldown ends", breaker3, down3().at(10*sec - 1).asks(ok), "at 3 failures in a row, and has 1ns of its cooldown left"},
 		{"at its very end it may go through", breaker3, down3().at(10 * sec).asks(ok), ""},
 		{"at its very end it may be refused", breaker3, down3().at(10 * sec).refused(1), ""},
 		{"F053: refused after it", breaker3, down3().at(10*sec + 1).refused(1), "its cooldown is 10s"},
 		{"a probe closes it", breaker3, down3().at(11*sec).asks(ok, transient, transient, ok), ""},
 		{"a probe that failed opens it anew", breaker3, down3().at(11 * sec).asks(transient).refused(1).at(21 * sec).asks(ok), ""},
-		{"a probe that failed and changed nothing", breaker3, down3().at(11*sec).asks(transient, ok), "opened 0s ago"},
+		{"a probe that failed and changed nothing", breaker3, down3().at(11*sec).asks(transient, ok), "opened 0s ago, when a probe failed,"},
 		{"F053: a refused probe is an answer", breaker3, down3().at(11 * sec).asks(forbidden).refused(1), "is closed"},
 		{"F053: a cancelled probe gives its place back", breaker3, down3().at(11 * sec).cancelled().refused(1), "no probe under way"},
 		{"the next is the probe then", breaker3, down3().at(11*sec).cancelled().asks(ok, ok), ""},
@@ -118,6 +118,7 @@ func TestCircuitBreakerFollowsAllActions(t *testing.T) {
 		{"rate: half of four", rate, phones().asks(ok, transient, ok, transient).refused(1), ""},
 		{"rate: the window is not full", rate, phones().asks(ok, transient, transient).refused(1), "2 failures in the last 3"},
 		{"rate: the window slides", rate, phones().asks(transient, ok, ok, ok, transient).refused(1), "1 failure in the last 4"},
+		{"rate: called while open", Breaker{Rate: 0.5, Window: 4, Least: 2, Cooldown: sec}, phones().asks(ok, transient, ok), "at a failure rate of 0.5, and has 1s"},
 		{"rate: enough for a rate", Breaker{Rate: 0.5, Window: 4, Least: 2, Cooldown: sec}, phones().asks(ok, transient).refused(1), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -240,6 +241,23 @@ func TestConformsLetsTheBreakerRefuse(t *testing.T) {
 		})
 	}
 	require.NotEmpty(t, Find(mid().Ending(refusal).Trace(), Conforms(p)), "without a breaker it is no excuse")
+}
+
+// An answer of one tool is not hidden where the breaker of the next refuses.
+// With one tool, its own breaker was closed then.
+func TestABreakerRefusesBehindAnotherToolsAnswer(t *testing.T) {
+	p := Policy{MaxAttempts: 3, Retry: []trace.Class{transient}, Repeatable: true, Backoff: Backoff{Base: sec}}
+	b := Breaker{Consecutive: 1, Cooldown: 10 * sec}
+	refusal := trace.Event{Error: "open", Reason: trace.ReasonBreakerOpen, Cause: -1}
+	two := phonesOnce()
+	two.Ending(refusal).Begin("a2")
+	two.Call("geo", pune).Answer(ok).Ending(refusal)
+	require.Empty(t, Find(two.Trace(), b.Invariants(p)...))
+	one := begin().Call("geo", pune).Answer(ok).Ending(refusal).Trace()
+	found := Find(one, b.Invariants(p)...)
+	require.Len(t, found, 1)
+	require.Equal(t, "circuit-breaker", found[0].Invariant)
+	require.Equal(t, "honest-ending", Find(one, p.Invariants()...)[0].Invariant, "without a breaker it is no excuse")
 }
 
 func TestBreakerAddsOneRuleToThoseOfThePolicy(t *testing.T) {

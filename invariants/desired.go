@@ -80,13 +80,32 @@ func desiredEnding(p *Policy) Invariant {
 		v := plain(tr)
 		actions := tr.Actions()
 		for i := range actions {
-			if a := &actions[i]; a.Ended && p.reachedBy(a) {
+			switch a := &actions[i]; {
+			case a.Ended && p.reachedBy(a):
 				v.reached(inv.Name, a)
+			case a.Ended && a.Error == "" && p.takenForDone(a):
+				v.advise(a, "this answer means done only after an own attempt whose outcome is not known; else it is a refusal, and there was nothing to do")
 			}
 		}
 		return v
 	}
 	return inv
+}
+
+// takenForDone reports whether the action's last answer is of a class that would
+// mean done, had there been an attempt that could have done it.
+func (p *Policy) takenForDone(a *trace.Action) bool {
+	last := lastBegun(a)
+	return last != nil && last.Seen && last.AnswerEvent <= a.EndEvent && p.desires(last.Outcome.Class)
+}
+
+// advise gives what was found about an action another advice.
+func (v *Verdict) advise(a *trace.Action, advice string) {
+	for i := range v.Findings {
+		if v.Findings[i].Action == a.Name {
+			v.Findings[i].Advice = advice
+		}
+	}
 }
 
 // reached replaces what was found about an action that has reached its state.

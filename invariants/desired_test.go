@@ -71,7 +71,9 @@ func TestHonestEndingKnowsTheDesiredState(t *testing.T) {
 	}
 	gone := trace.Ending{Reason: trace.ReasonSuccess}
 	require.Empty(t, act(gone, trace.Timeout, trace.NotFound))
-	require.Len(t, act(gone, trace.NotFound), 1)
+	untried := act(gone, trace.NotFound)
+	require.Len(t, untried, 1)
+	require.Contains(t, untried[0].Advice, "only after an own attempt whose outcome is not known")
 	require.Len(t, act(gone, trace.Throttled, trace.NotFound), 1)
 	failed := trace.Ending{Err: errNoFile}
 	require.Empty(t, act(failed, trace.NotFound))

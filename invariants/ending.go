@@ -71,7 +71,7 @@ func lostEvidence(a *trace.Action) (text, advice string) {
 	case last.Outcome.Failed() && a.Cause < 0:
 		return fmt.Sprintf("the returned error %q keeps nothing of the last failure (%v)", short([]byte(a.Error)), last.Outcome.Class),
 			"wrap the last error with %w, so that errors.Is and errors.As find it"
-	case last.Outcome.Failed() && a.Cause > 0 && !endsSeries(a, a.Cause):
+	case last.Outcome.Failed() && a.Cause > 0 && !endsSeries(a, a.Cause) && !endsItem(a, a.Cause):
 		return fmt.Sprintf("the returned error %q is that of an earlier attempt, not of the last (%v)", short([]byte(a.Error)), last.Outcome.Class),
 			"keep the error of the last attempt"
 	}
@@ -84,6 +84,11 @@ func falseSuccess(a *trace.Action) (text, advice string) {
 	switch {
 	case last == nil:
 		return "the action claims success and called no tool", "return only what a tool answered"
+	case good == nil && handedOn(a, last):
+		return "", "" // the value tells which items cannot be done
+	case good == nil && last.Outcome.Class == trace.Partial && last.Outcome.Items != "":
+		return fmt.Sprintf("the action claims success, but %s of %s failed", listed(failedOf(last)), last.Tool),
+			"name the items that failed, in the error or in the result, so that nobody takes the rest for the whole"
 	case good == nil:
 		return fmt.Sprintf("the action claims success, but no attempt succeeded (last: %s)", seen(last)),
 			"return the last error when the attempts are used up; an error shadowed inside the loop is lost"
@@ -147,6 +152,33 @@ func endsSeries(a *trace.Action, call int) bool {
 				}
 				break
 			}
+		}
+	}
+	return false
+}
+
+// endsItem reports whether the call's answer left an item of a batch failed, and
+// no later request asked for it again.
+func endsItem(a *trace.Action, call int) bool {
+	failed := map[string]bool{}
+	for i := range a.Attempts {
+		at := &a.Attempts[i]
+		if at.Event > a.EndEvent {
+			break
+		}
+		for _, it := range at.Items.List() {
+			delete(failed, it.ID)
+		}
+		if at.Call != call {
+			continue
+		}
+		for _, it := range at.Outcome.Items.List() {
+			failed[it.ID] = it.Class != trace.OK
+		}
+	}
+	for _, f := range failed {
+		if f {
+			return true
 		}
 	}
 	return false

@@ -15,7 +15,7 @@ func (l *line) judge(set Setting, e *faultsim.Expectation, r *faultsim.Result) {
 		l.made, l.effects = made(act, set.Tools[0]), len(act.Effects)
 		l.seen, l.amounts = terminal(&set.Policy, act), amounts(&set.Policy, act)
 	}
-	l.want = expectation(refuses(set.breaker, l.seen, reconciles(r.Trace, *e)))
+	l.want = expectation(set.refused(r.Trace, l.seen, reconciles(r.Trace, *e)))
 	switch {
 	case len(r.Findings) > 0:
 		l.verdict = r.Findings[0].Invariant
@@ -28,14 +28,41 @@ func (l *line) judge(set Setting, e *faultsim.Expectation, r *faultsim.Result) {
 	}
 }
 
-// refuses adds what a declared breaker may do to an expectation, which knows of
-// the policy only: the action ends earlier. Whether the breaker was open is the
-// business of [invariants.CircuitBreaker].
-func refuses(b *invariants.Breaker, seen trace.Reason, e faultsim.Expectation) faultsim.Expectation {
-	if b != nil && seen == trace.ReasonBreakerOpen {
+// refused adds what a declared breaker may do to an expectation, which knows of
+// the policy only: the main tool is called less often, and the action ends as
+// refused, or as its fallback leaves it. Whether a refusal was due is the
+// business of [invariants.CircuitBreaker]. A fallback that is asked is no proof
+// of one, so that the tool must have failed often enough.
+func (s *Setting) refused(tr *trace.Trace, seen trace.Reason, e faultsim.Expectation) faultsim.Expectation {
+	b, act := s.breaker, declared(tr)
+	if b == nil || act == nil {
+		return e
+	}
+	fellBack := b.Fallback != "" && made(act, b.Fallback) > 0 && mayOpen(b, tr, s.Tools[0])
+	if fellBack || seen == trace.ReasonBreakerOpen {
 		e.Least, e.Reasons = 0, append(slices.Clone(e.Reasons), seen)
 	}
 	return e
+}
+
+// mayOpen reports whether the tool's failures are enough for the breaker's threshold.
+func mayOpen(b *invariants.Breaker, tr *trace.Trace, tool string) bool {
+	failed := 0
+	for _, a := range tr.Actions() {
+		for i := range a.Attempts {
+			if at := &a.Attempts[i]; at.Tool == tool && b.Fails(at.Outcome.Class) {
+				failed++
+			}
+		}
+	}
+	if b.Consecutive > 0 {
+		return failed >= b.Consecutive
+	}
+	least := b.Least
+	if least == 0 {
+		least = b.Window
+	}
+	return float64(failed) >= b.Rate*float64(least)
 }
 
 // declared is the first action of the schedule. What the code calls while it is
