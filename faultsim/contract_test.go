@@ -28,6 +28,43 @@ func TestContractCopiesAllThatAPolicyRefersTo(t *testing.T) {
 	assert.Equal(t, []string{"Policy.Retry", "Policy.Undone", "Policy.Desired", "Backoff.Delays", "Hint.Classes"}, references(reflect.TypeFor[invariants.Policy]()))
 }
 
+// A field that is left out of the comparison would let a changed policy be
+// judged as the one before it.
+func TestPoliciesAreComparedInEveryField(t *testing.T) {
+	var zero, changed invariants.Policy
+	n := 0
+	eachField(reflect.ValueOf(&changed).Elem(), func(name string, f reflect.Value) {
+		was := reflect.ValueOf(f.Interface())
+		switch f.Kind() {
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.String:
+			f.SetString("x")
+		case reflect.Float64:
+			f.SetFloat(1)
+		case reflect.Slice:
+			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+		default:
+			f.SetInt(1)
+		}
+		assert.False(t, same(&zero, &changed), name)
+		f.Set(was)
+		assert.True(t, same(&zero, &changed), name)
+		n++
+	})
+	assert.GreaterOrEqual(t, n, 26)
+}
+
+func eachField(v reflect.Value, do func(name string, f reflect.Value)) {
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Struct {
+			eachField(f, do)
+		} else {
+			do(v.Type().Name()+"."+v.Type().Field(i).Name, f)
+		}
+	}
+}
+
 func references(t reflect.Type) []string {
 	var list []string
 	for f := range t.Fields() {
