@@ -38,5 +38,5 @@ func (p *Policy) rules() []Invariant {
 	if !p.Repeatable || p.Key != "" {
 		list = append(list, OneEffect())
 	}
-	return append(list, desiredEnding(p), OneTerminal(), NothingLeft())
+	return append(list, honestEnding(p), OneTerminal(), NothingLeft())
 }

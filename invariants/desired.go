@@ -68,55 +68,24 @@ func (p *Policy) reachedBy(a *trace.Action) bool {
 	return false
 }
 
-// desiredEnding is [HonestEnding] under the policy: where the desired state is
-// reached, a success is the honest end.
-func desiredEnding(p *Policy) Invariant {
-	inv := honestEnding(p.Budget)
-	if len(p.Desired) == 0 {
-		return inv
-	}
-	plain := inv.Check
-	inv.Check = func(tr *trace.Trace) Verdict {
-		v := plain(tr)
-		actions := tr.Actions()
-		for i := range actions {
-			switch a := &actions[i]; {
-			case a.Ended && p.reachedBy(a):
-				v.reached(inv.Name, a)
-			case a.Ended && a.Error == "" && p.takenForDone(a):
-				v.advise(a, "this answer means done only after an own attempt whose outcome is not known; else it is a refusal, and there was nothing to do")
-			}
-		}
-		return v
-	}
-	return inv
-}
-
-// takenForDone reports whether the action's last answer is of a class that would
-// mean done, had there been an attempt that could have done it.
-func (p *Policy) takenForDone(a *trace.Action) bool {
-	last := lastBegun(a)
-	return last != nil && last.Seen && last.AnswerEvent <= a.EndEvent && p.desires(last.Outcome.Class)
-}
-
-// advise gives what was found about an action another advice.
-func (v *Verdict) advise(a *trace.Action, advice string) {
-	for i := range v.Findings {
-		if v.Findings[i].Action == a.Name {
-			v.Findings[i].Advice = advice
-		}
-	}
-}
-
-// reached replaces what was found about an action that has reached its state.
-func (v *Verdict) reached(name string, a *trace.Action) {
-	v.Findings = slices.DeleteFunc(v.Findings, func(f Finding) bool { return f.Action == a.Name })
+// reached judges the end of an action that has reached its state: a failure
+// hides it.
+func (v *Verdict) reached(a *trace.Action) {
 	if a.Error == "" || timeUp(a) {
 		return
 	}
-	var w Verdict
 	last := lastBegun(a)
-	w.report(a, fmt.Sprintf("%s answered %v to a repeat, which the policy reads as done, but the action failed with %q", last.Tool, last.Outcome.Class, short([]byte(a.Error))),
+	v.report(a, fmt.Sprintf("%s answered %v to a repeat, which the policy reads as done, but the action failed with %q", last.Tool, last.Outcome.Class, short([]byte(a.Error))),
 		"after an own attempt whose outcome is not known, this answer means that the desired state is reached", last.AnswerEvent, a.EndEvent)
-	v.add(name, w)
+}
+
+// adviceFor is the advice for a dishonest end. An answer that would mean done,
+// had there been an attempt that could have done it, deserves one of its own
+// where it was taken for a success.
+func (p *Policy) adviceFor(a *trace.Action, usual string) string {
+	last := lastBegun(a)
+	if a.Error != "" || last == nil || !last.Seen || last.AnswerEvent > a.EndEvent || !p.desires(last.Outcome.Class) {
+		return usual
+	}
+	return "this answer means done only after an own attempt whose outcome is not known; else it is a refusal, and there was nothing to do"
 }

@@ -2,7 +2,6 @@ package invariants
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -12,17 +11,24 @@ import (
 // tells of a count, the right one; a success is not shown as a failure (field
 // cases F003, F024, F025, F026). An end that says a reason other than success
 // claims none, even where it is no Go error.
-func HonestEnding() Invariant { return honestEnding(0) }
+func HonestEnding() Invariant { return honestEnding(&Policy{}) }
 
-func honestEnding(budget time.Duration) Invariant {
+// honestEnding is HonestEnding under the policy: its budget ends an action, and
+// where the desired state is reached, a success is the honest end.
+func honestEnding(p *Policy) Invariant {
 	return sceneRule("honest-ending", "the action's end agrees with what the tool answered",
 		func(sc scene, a *trace.Action) (v Verdict) {
 			if !a.Ended || sc.unsureOf(a) {
 				return v
 			}
 			v.Applied++
-			if text, advice := dishonesty(&sc, a, timeUp(a) || budget > 0 && a.End-a.Begin >= budget); text != "" {
-				v.report(a, text, advice, lastAnswer(a), a.EndEvent)
+			if p.reachedBy(a) {
+				v.reached(a)
+				return v
+			}
+			late := timeUp(a) || p.Budget > 0 && a.End-a.Begin >= p.Budget
+			if text, advice := dishonesty(&sc, a, late); text != "" {
+				v.report(a, text, p.adviceFor(a, advice), lastAnswer(a), a.EndEvent)
 			}
 			return v
 		})
