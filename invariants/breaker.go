@@ -74,6 +74,15 @@ func (b *Breaker) failures() classes {
 // Fails reports whether an answer of class c counts as a failure of the tool.
 func (b *Breaker) Fails(c trace.Class) bool { return b.failures().has(c) }
 
+// MayOpen reports whether so many failures can be enough to open the breaker:
+// all of them in a row, or within the fewest calls of which it says anything.
+func (b *Breaker) MayOpen(failures int) bool {
+	if b.Consecutive > 0 {
+		return failures >= b.Consecutive
+	}
+	return float64(failures) >= b.Rate*float64(b.least())
+}
+
 func (b *Breaker) probes() int    { return max(b.Probes, 1) }
 func (b *Breaker) successes() int { return max(b.Successes, 1) }
 

@@ -38,31 +38,22 @@ func (s *Setting) refused(tr *trace.Trace, seen trace.Reason, e faultsim.Expecta
 	if b == nil || act == nil {
 		return e
 	}
-	fellBack := b.Fallback != "" && made(act, b.Fallback) > 0 && mayOpen(b, tr, s.Tools[0])
+	fellBack := b.Fallback != "" && made(act, b.Fallback) > 0 && b.MayOpen(failures(b, tr, s.Tools[0]))
 	if fellBack || seen == trace.ReasonBreakerOpen {
 		e.Least, e.Reasons = 0, append(slices.Clone(e.Reasons), seen)
 	}
 	return e
 }
 
-// mayOpen reports whether the tool's failures are enough for the breaker's threshold.
-func mayOpen(b *invariants.Breaker, tr *trace.Trace, tool string) bool {
-	failed := 0
-	for _, a := range tr.Actions() {
-		for i := range a.Attempts {
-			if at := &a.Attempts[i]; at.Tool == tool && b.Fails(at.Outcome.Class) {
-				failed++
-			}
+// failures counts the attempts of the tool that the breaker counts as failures.
+func failures(b *invariants.Breaker, tr *trace.Trace, tool string) int {
+	n := 0
+	for at := range tr.Attempts() {
+		if at.Tool == tool && b.Fails(at.Outcome.Class) {
+			n++
 		}
 	}
-	if b.Consecutive > 0 {
-		return failed >= b.Consecutive
-	}
-	least := b.Least
-	if least == 0 {
-		least = b.Window
-	}
-	return float64(failed) >= b.Rate*float64(least)
+	return n
 }
 
 // declared is the first action of the schedule. What the code calls while it is
