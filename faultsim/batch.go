@@ -103,7 +103,7 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in), Items: trace.ItemsOf(asked...)})
 	f, a := c.s.arrive(c.t, c.p)
 	order := c.s.sent(c.t, c.p, asked)
-	o := trace.Outcome{Class: trace.OK}
+	var o trace.Outcome
 	if f.Done {
 		out = c.work(&f, order)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/rehearse-go/rehearse/internal/selftest"
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -38,14 +39,7 @@ func newChild(t *testing.T, scenario string) *child {
 // run runs the test of that name and returns its output.
 func (c *child) run(t *testing.T, test string, args ...string) (out string, passed bool) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], append([]string{"-test.run=" + test, "-test.count=1"}, append(c.args, args...)...)...)
-	cmd.Dir = c.dir
-	cmd.Env = append(os.Environ(), c.env...)
-	text, err := cmd.CombinedOutput()
-	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
-		t.Fatal(err)
-	}
-	return string(text), err == nil
+	return selftest.Binary(t, c.dir, c.env, slices.Concat([]string{"-test.run=" + test}, c.args, args)...)
 }
 
 // cases lists the files below testdata of the child.

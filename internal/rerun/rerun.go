@@ -14,11 +14,16 @@ import (
 // Command is the shell command that runs the test of that name again, and
 // nothing else of its package.
 func Command(test string) string {
+	return "go test -run " + shellQuote(Pattern(test)) + " " + packageOf()
+}
+
+// Pattern is the argument of -run that means the test of that name alone.
+func Pattern(test string) string {
 	parts := strings.Split(test, "/")
 	for i := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(parts[i]) + "$"
 	}
-	return "go test -run " + shellQuote(strings.Join(parts, "/")) + " " + packageOf()
+	return strings.Join(parts, "/")
 }
 
 // shellQuote quotes for a shell.

@@ -3,11 +3,13 @@
 package selftest
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"regexp"
-	"strings"
 	"testing"
+
+	"github.com/rehearse-go/rehearse/internal/rerun"
 )
 
 // variable tells a process that it is such a run.
@@ -22,18 +24,22 @@ func Active() bool { return os.Getenv(variable) != "" }
 // to run, and whether it passed.
 func Run(t *testing.T, dir, test string, args ...string) (output string, passed bool) {
 	t.Helper()
-	parts := strings.Split(test, "/")
-	for i := range parts {
-		parts[i] = "^" + regexp.QuoteMeta(parts[i]) + "$"
-	}
-	cmd := exec.Command(os.Args[0], append([]string{"-test.run", strings.Join(parts, "/"), "-test.count=1"}, args...)...)
+	output, passed = Binary(t, dir, []string{variable + "=1"}, append([]string{"-test.run=" + rerun.Pattern(test)}, args...)...)
+	return stable(output), passed
+}
+
+// Binary runs the test binary again, in the folder dir, with variables beside
+// those of this process, and returns all that it printed.
+func Binary(t *testing.T, dir string, env []string, args ...string) (output string, passed bool) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], append([]string{"-test.count=1"}, args...)...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), variable+"=1")
+	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
-	if _, exited := err.(*exec.ExitError); err != nil && !exited {
-		t.Fatalf("running %s again: %v", test, err)
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		t.Fatalf("running the test binary again: %v", err)
 	}
-	return stable(string(out)), err == nil
+	return string(out), err == nil
 }
 
 var unstable = regexp.MustCompile(`\(\d+\.\d+s\)|\t\d+\.\d+s`)
