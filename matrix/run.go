@@ -12,8 +12,8 @@ import (
 	"github.com/rehearse-go/rehearse/invariants"
 )
 
-// Run runs [Rows], those of the group [Observed] where the adapter declares an
-// Observation, and the adapter's own rows after them, each as a subtest on
+// Run runs [Rows], those of the groups [Streaming] and [Observed] where the
+// adapter has what they are about, and the adapter's own rows after them, each as a subtest on
 // a fresh subject in virtual time. A row fails where the attempts or the
 // terminal are not those that the policy calls for, or where any rule that the
 // policy implies is broken. A row that cannot apply is skipped with the
@@ -81,12 +81,16 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 	if err != nil {
 		return Setting{}, nil, err
 	}
+	set := Setting{Policy: a.Policy, Can: can, Tools: names, breaker: a.Breaker}
 	rows := Rows()
+	if set.streams() {
+		rows = append(rows, streamingRows()...)
+	}
 	if a.Observation != nil {
 		rows = append(rows, observationRows()...)
 	}
 	rows = append(rows, own...)
-	return Setting{Policy: a.Policy, Can: can, Tools: names, breaker: a.Breaker}, rows, validate(rows)
+	return set, rows, validate(rows)
 }
 
 // validate reports rows that cannot be run.
