@@ -154,7 +154,7 @@ func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
 
 func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
 	if tool.items != nil && coin(t) {
-		return tool.items.draw(t)
+		return d.item(t, tool, n)
 	}
 	list := tool.retried
 	if len(list) == 0 || len(tool.refused) > 0 && oneIn(t, 3) {

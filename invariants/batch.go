@@ -194,8 +194,8 @@ func listed(ids []string) string {
 
 // itemised is what an answer amounts to for the retry: of a batch that failed
 // in part, the failure of an item that is worth retrying, the one that is not
-// safe to repeat before others. Where no item is, it stays partial and mixed is
-// false.
+// safe to repeat before others, and then one whose hint is read. Where no item
+// is, it stays partial and mixed is false.
 func (p *Policy) itemised(o trace.Outcome) (as trace.Outcome, mixed bool) {
 	if o.Class != trace.Partial || o.Items == "" {
 		return o, false
@@ -206,7 +206,7 @@ func (p *Policy) itemised(o trace.Outcome) (as trace.Outcome, mixed bool) {
 		}
 		one := o
 		one.Class, one.Items = it.Class, ""
-		if !mixed || !p.safe(&one) {
+		if !mixed || !p.safe(&one) || p.safe(&as) && !p.asks(&as) && p.asks(&one) {
 			as, mixed = one, true
 		}
 	}
@@ -214,6 +214,11 @@ func (p *Policy) itemised(o trace.Outcome) (as trace.Outcome, mixed bool) {
 		return o, false
 	}
 	return as, true
+}
+
+// asks reports whether the failure asks for a wait that the policy reads.
+func (p *Policy) asks(o *trace.Outcome) bool {
+	return o.Hint > 0 && (len(p.Hint.Classes) == 0 || slices.Contains(p.Hint.Classes, o.Class))
 }
 
 // failedItems reports whether an item of the action failed for good, or was

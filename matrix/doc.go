@@ -33,9 +33,19 @@
 //
 // The grid files the rows by [Group]: the basics of calls and ends; timing,
 // with cancels, deadlines and hints a nanosecond before and after what they
-// meet; writes, with effects and with what two actions share; what a hostile
-// tool sends; and, where the adapter declares an Observation, failures whose
-// words leak. In each group the rows of the article come first, in its order.
+// meet; writes, with effects and with what two actions share; and what a hostile
+// tool sends. In each of them the rows of the article come first, in its order.
+//
+// Further groups are run where the adapter gives reason to, and left out
+// elsewhere: single items that fail, where the main tool is a [faultsim.Batch];
+// a breaker's states over many actions, where it declares one; failures of all
+// kinds, where it bounds what its layers send together (with
+// invariants.PhysicalAttempts); and failures whose words leak, where it declares
+// an Observation. Rows of a breaker count the calls of all their actions, which
+// follow from the contract of the breaker: so many until it opens, none while it
+// is open, and its probes. Rows of a batch count requests; that a retry holds
+// exactly the items that failed is judged where invariants.BatchRetry is among
+// the adapter's Invariants.
 //
 // # Which rows apply
 //
@@ -58,7 +68,8 @@
 //
 // Calls and terminal are expected of the first action and the main tool, the
 // first that Subject puts on the stage. Further actions, and actions in which
-// another tool fails too, are held to the rules alone.
+// another tool fails too, are held to the rules alone, unless InAll says what
+// all actions of the row come to together.
 //
 // # Baselines
 //

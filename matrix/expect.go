@@ -7,6 +7,14 @@ import (
 	"github.com/rehearse-go/rehearse/faultsim"
 )
 
+// wants is what the row expects of a schedule that it has made.
+func (s *Setting) wants(r *Row, sched faultsim.Schedule) (faultsim.Expectation, bool) {
+	if r.InAll != nil {
+		return r.InAll(*s), true
+	}
+	return s.expect(sched)
+}
+
 // expect is what the policy calls for in the first action of a schedule. How an
 // action ends that another tool fails too, or whose quota other actions share,
 // is for the code to say: then anything fits that breaks no rule.

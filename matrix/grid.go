@@ -31,6 +31,7 @@ type line struct {
 	group   Group
 	name    string
 	want    expectation
+	inAll   bool // what is wanted and made is of all actions together
 	made    int
 	effects int
 	seen    trace.Reason

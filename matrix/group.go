@@ -3,6 +3,7 @@ package matrix
 import (
 	"slices"
 
+	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/trace"
 )
 
@@ -14,6 +15,9 @@ const (
 	Timing      Group = "timing"      // cancels, deadlines and hints
 	Writes      Group = "writes"      // effects and what actions share
 	Adversarial Group = "adversarial" // what a hostile or muddled tool sends
+	Batches     Group = "batch"       // single items that fail; only where the main tool is a faultsim.Batch
+	Breakers    Group = "breaker"     // many actions before a breaker; only where the adapter declares one
+	Layers      Group = "layers"      // failures of all kinds through all layers; only where the adapter bounds its physical attempts
 	Observed    Group = "observation" // what is handed on of a failure; only where the adapter declares it
 )
 
@@ -29,7 +33,52 @@ func (g Group) orOwn() Group {
 
 // place is where the group stands in the grid.
 func (g Group) place() int {
-	return slices.Index([]Group{Basics, Timing, Writes, Adversarial, Observed}, g)
+	return slices.Index(Groups(), g)
+}
+
+// Groups returns all groups in the order of the grid.
+func Groups() []Group {
+	return []Group{Basics, Timing, Writes, Adversarial, Batches, Breakers, Layers, Observed}
+}
+
+// RowsOf returns the rows of a group, also of one that only some adapters run.
+func RowsOf(g Group) []Row {
+	switch g {
+	case Batches:
+		return filed(g, batchRows())
+	case Breakers:
+		return filed(g, breakerRows())
+	case Layers:
+		return filed(g, layerRows())
+	case Observed:
+		return observationRows()
+	}
+	return slices.DeleteFunc(Rows(), func(r Row) bool { return r.Group != g })
+}
+
+// special are the groups that the adapter gives reason to, beside those of all.
+func (s *Setting) special(a *faultsim.Adapter) (list []Group) {
+	if s.Items > 0 {
+		list = append(list, Batches)
+	}
+	if a.Breaker != nil {
+		list = append(list, Breakers)
+	}
+	if bounded(a) {
+		list = append(list, Layers)
+	}
+	if a.Observation != nil {
+		list = append(list, Observed)
+	}
+	return list
+}
+
+// filed puts the rows into the group.
+func filed(g Group, rows []Row) []Row {
+	for i := range rows {
+		rows[i].Group = g
+	}
+	return rows
 }
 
 // furtherRows are the rows behind those of the article.
@@ -39,10 +88,7 @@ func furtherRows() []Row {
 		group Group
 		rows  []Row
 	}{{Basics, basicRows()}, {Timing, timingRows()}, {Writes, writeRows()}, {Adversarial, adversarialRows()}} {
-		for _, r := range part.rows {
-			r.Group = part.group
-			all = append(all, r)
-		}
+		all = append(all, filed(part.group, part.rows)...)
 	}
 	return all
 }

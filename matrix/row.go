@@ -11,7 +11,8 @@ import (
 )
 
 // A Row is one scenario of the matrix. What it expects is not written down: it
-// follows from playing the policy's automaton over the row's faults.
+// follows from playing the policy's automaton over the row's faults, unless
+// InAll says so.
 type Row struct {
 	Name   string // stable, in kebab case: it names the subtest
 	Proves string // one sentence
@@ -23,6 +24,12 @@ type Row struct {
 	Schedule func(Setting) (faultsim.Schedule, error)
 	// Group is where the grid files the row. Empty: a row of one's own.
 	Group Group
+
+	// InAll, where set, says what all actions of the row come to together: the
+	// attempts of the main tool in all of them, and the terminal of the last. It
+	// is asked after Schedule has made the row. Nil: calls and terminal are
+	// expected of the first action, as the policy has them.
+	InAll func(Setting) faultsim.Expectation
 }
 
 // A Setting is what a row can build on.
@@ -31,7 +38,8 @@ type Setting struct {
 	Can    func(faultsim.Fault) bool // whether the main tool can answer so
 	Tools  []string                  // names of the tools on the stage, the main one first
 
-	breaker *invariants.Breaker // that the adapter declares; nil: none
+	Breaker *invariants.Breaker // that the adapter declares; nil: none
+	Items   int                 // that an undisturbed action sends in its first request; 0: the main tool is no batch
 }
 
 // Fixed is the Schedule of a row that is the same for every adapter.
@@ -70,16 +78,15 @@ func Rows() []Row {
 
 func articleRows() []Row {
 	return []Row{
-		{"immediate-success", "A tool that answers is called once.",
-			func(Setting) (faultsim.Schedule, error) { return faultsim.One(), nil }, Basics},
-		{"transient-then-success", "One passing failure costs one more attempt, and its answer is returned.", transientThenSuccess, Basics},
-		{"transient-until-exhausted", "The attempts end exactly at the budget, with one honest failure.", transientUntilExhausted, Basics},
-		{"invalid-arguments", "Arguments that the tool rejects are not sent again unchanged.", refusedBy(trace.Invalid), Basics},
-		{"permission-denied", "A refusal ends the action and is not circumvented.", refusedBy(trace.Forbidden), Basics},
-		{"success-then-stop", "After a success nothing is called again.", successThenStop, Basics},
-		{"cancel-during-delay", "A cancel interrupts the wait, and no attempt follows.", cancelDuringDelay, Timing},
-		{"ambiguous-write-timeout", "A reply lost after the effect is reconciled, repeated with the same key, or reported as unknown.", ambiguousWrite, Writes},
-		{"transient-invalid-success", "A refusal ends the action though an earlier failure was transient; the success behind it stays unused.", alternating, Adversarial},
+		{Name: "immediate-success", Proves: "A tool that answers is called once.", Schedule: func(Setting) (faultsim.Schedule, error) { return faultsim.One(), nil }, Group: Basics},
+		{Name: "transient-then-success", Proves: "One passing failure costs one more attempt, and its answer is returned.", Schedule: transientThenSuccess, Group: Basics},
+		{Name: "transient-until-exhausted", Proves: "The attempts end exactly at the budget, with one honest failure.", Schedule: transientUntilExhausted, Group: Basics},
+		{Name: "invalid-arguments", Proves: "Arguments that the tool rejects are not sent again unchanged.", Schedule: refusedBy(trace.Invalid), Group: Basics},
+		{Name: "permission-denied", Proves: "A refusal ends the action and is not circumvented.", Schedule: refusedBy(trace.Forbidden), Group: Basics},
+		{Name: "success-then-stop", Proves: "After a success nothing is called again.", Schedule: successThenStop, Group: Basics},
+		{Name: "cancel-during-delay", Proves: "A cancel interrupts the wait, and no attempt follows.", Schedule: cancelDuringDelay, Group: Timing},
+		{Name: "ambiguous-write-timeout", Proves: "A reply lost after the effect is reconciled, repeated with the same key, or reported as unknown.", Schedule: ambiguousWrite, Group: Writes},
+		{Name: "transient-invalid-success", Proves: "A refusal ends the action though an earlier failure was transient; the success behind it stays unused.", Schedule: alternating, Group: Adversarial},
 	}
 }
 

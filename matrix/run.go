@@ -12,9 +12,9 @@ import (
 	"github.com/rehearse-go/rehearse/invariants"
 )
 
-// Run runs [Rows], those of the group [Observed] where the adapter declares an
-// Observation, and the adapter's own rows after them, each as a subtest on
-// a fresh subject in virtual time. A row fails where the attempts or the
+// Run runs [Rows], those of the groups that the adapter gives reason to, such as
+// [Breakers] where it declares one, and the adapter's own rows after them, each
+// as a subtest on a fresh subject in virtual time. A row fails where the attempts or the
 // terminal are not those that the policy calls for, or where any rule that the
 // policy implies is broken. A row that cannot apply is skipped with the
 // reason. The grid of all rows is logged at the end.
@@ -81,12 +81,16 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 	if err != nil {
 		return Setting{}, nil, err
 	}
+	set := Setting{Policy: a.Policy, Can: can, Tools: names, Breaker: a.Breaker}
+	if set.batches() {
+		set.Items = itemsOf(faultsim.Trial(t, a, faultsim.Schedule{}).Trace, names[0])
+	}
 	rows := Rows()
-	if a.Observation != nil {
-		rows = append(rows, observationRows()...)
+	for _, g := range set.special(&a) {
+		rows = append(rows, RowsOf(g)...)
 	}
 	rows = append(rows, own...)
-	return Setting{Policy: a.Policy, Can: can, Tools: names, breaker: a.Breaker}, rows, validate(rows)
+	return set, rows, validate(rows)
 }
 
 // validate reports rows that cannot be run.
@@ -142,7 +146,7 @@ func playRow(t *testing.T, a faultsim.Adapter, set Setting, row Row, l *line) (p
 	if p.Schedule, err = row.make(set); err != nil {
 		return p.skip(err)
 	}
-	e, ends := set.expect(p.Schedule)
+	e, ends := set.wants(&row, p.Schedule)
 	if !ends {
 		return p.skip(NotFor("nothing bounds a tool that hangs: the policy has no Attempt, and the row no deadline"))
 	}
@@ -150,6 +154,7 @@ func playRow(t *testing.T, a faultsim.Adapter, set Setting, row Row, l *line) (p
 	if p.Result.Err != nil {
 		return p.skip(p.Result.Err)
 	}
+	l.inAll = row.InAll != nil
 	l.judge(set, &e, &p.Result)
 	p.Complaint = l.complaint(&p.Result)
 	return p, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/invariants"
@@ -20,6 +21,8 @@ func batches() []Specimen {
 			retrySafe, "batch-retry", putting(retriesRefused)},
 		{"batch-keeps-the-last-failure", "The loop over the results overwrites the record that failed with the next one.",
 			retrySafe, "batch-retry", putting(keepsLast)},
+		{"batch-item-hint-ignored", "Only the error of the whole request is asked for a wait, and that of a single record is not.",
+			retrySafe, "hint-honoured", puttingOn(storeAsking(), putsWhenAsked(noHint))},
 	}
 }
 
@@ -41,6 +44,10 @@ var (
 // putting plugs in a program that puts the records. A request that failed as a
 // whole proves that nothing was written.
 func putting(put func(context.Context, store, []record) error) faultsim.Adapter {
+	return puttingOn(faultsim.Errors{trace.Transient: errStoreDown, trace.Throttled: errStoreBusy, trace.Invalid: errTooLarge}, put)
+}
+
+func puttingOn(errs faultsim.Errors, put func(context.Context, store, []record) error) faultsim.Adapter {
 	return faultsim.Adapter{
 		Name: "put",
 		Policy: invariants.Policy{
@@ -51,7 +58,7 @@ func putting(put func(context.Context, store, []record) error) faultsim.Adapter 
 		Subject: func(s *faultsim.Stage) faultsim.Action {
 			call := faultsim.Batch(s, "store", func(r record) string { return r.ID },
 				func(_ context.Context, r record) (int, error) { return len(r.Text), nil },
-				faultsim.Errors{trace.Transient: errStoreDown, trace.Throttled: errStoreBusy, trace.Invalid: errTooLarge})
+				errs)
 			return func(ctx context.Context) (any, error) { return nil, put(ctx, call, records) }
 		},
 	}
@@ -114,6 +121,66 @@ func rest(batch []record, results []result) (again []record, refused error) {
 		}
 	}
 	return again, refused
+}
+
+// storeAsking are the failures of a store that asks for a wait.
+func storeAsking() faultsim.Errors {
+	return faultsim.Errors{
+		trace.Transient: errStoreDown, trace.Invalid: errTooLarge,
+		trace.Throttled: faultsim.Hinted(func(hint time.Duration) error { return &storeBusyError{hint} }),
+	}
+}
+
+// storeBusyError is a throttled request or record.
+type storeBusyError struct{ after time.Duration }
+
+func (e *storeBusyError) Error() string { return errStoreBusy.Error() }
+
+func (e *storeBusyError) Is(target error) bool { return target == errStoreBusy }
+
+// longestHint is the longest wait that one of the results asks for.
+func longestHint(results []result) (longest time.Duration) {
+	for _, r := range results {
+		longest = max(longest, asksFor(r.Err))
+	}
+	return longest
+}
+
+// noHint takes a request that went through for one that asks for nothing.
+func noHint([]result) time.Duration { return 0 }
+
+func asksFor(err error) time.Duration {
+	if busy, ok := errors.AsType[*storeBusyError](err); ok {
+		return busy.after
+	}
+	return 0
+}
+
+// putsWhenAsked puts the records and waits as long as the store asks.
+func putsWhenAsked(read func([]result) time.Duration) func(context.Context, store, []record) error {
+	return func(ctx context.Context, call store, batch []record) error {
+		var refused error
+		wait := base
+		for n := 1; ; n++ {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			asked := time.Duration(0)
+			again, final, err := putOnce(ctx, call, batch, func(batch []record, results []result) ([]record, error) {
+				asked = read(results)
+				return rest(batch, results)
+			})
+			refused = errors.Join(refused, final)
+			if len(again) == 0 || n == attempts || ctx.Err() != nil {
+				return errors.Join(refused, err)
+			}
+			if err := sleep(ctx, max(wait, asked, asksFor(err))); err != nil {
+				return errors.Join(refused, err)
+			}
+			wait *= 2
+			batch = again
+		}
+	}
 }
 
 func putsRest(ctx context.Context, call store, batch []record) error {

@@ -35,8 +35,10 @@ func known(t *testing.T) map[string]map[string]bool {
 	for _, kind := range fieldKinds {
 		names[kind] = map[string]bool{}
 	}
-	for _, r := range matrix.Rows() {
-		names["row"][r.Name] = true
+	for _, g := range matrix.Groups() {
+		for _, r := range matrix.RowsOf(g) {
+			names["row"][r.Name] = true
+		}
 	}
 	for _, s := range append(Faulty(), Right()...) {
 		names["subject"][s.Name] = true
