@@ -44,8 +44,10 @@ type Adapter struct {
 	// does not say. Nil: nothing is compared.
 	Attempts func(error) int
 
-	// Accept lists known deviations: the name of an invariant, and why its
-	// findings are accepted. [Check] fails once such a deviation no longer occurs.
+	// Accept lists known deviations, and why they are accepted: by the name of an
+	// invariant, all of its findings; by "row NAME", what a row of the matrix
+	// comes to. [Check] fails once a rule's deviation no longer occurs, and the
+	// matrix once a row's does not.
 	Accept map[string]string
 
 	// Serial runs trials one at a time, for code with package-level state. By
@@ -75,6 +77,9 @@ type Adapter struct {
 	// The flag -rehearse.trials and the variable REHEARSE_TRIALS go before it.
 	Trials int
 }
+
+// AcceptedRow begins the keys of [Adapter].Accept that speak of a row of the matrix.
+const AcceptedRow = "row "
 
 // invariants returns all rules that the adapter is held to.
 func (a *Adapter) invariants() []invariants.Invariant {
@@ -141,8 +146,8 @@ func (a *Adapter) validate() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Accept)) {
-		if !slices.ContainsFunc(a.invariants(), func(inv invariants.Invariant) bool { return inv.Name == name }) {
-			errs = append(errs, fmt.Errorf("adapter %q: Accept names %q, which is none of its invariants: correct the name, or take it out", a.Name, name))
+		if _, row := strings.CutPrefix(name, AcceptedRow); !row && !slices.ContainsFunc(a.invariants(), func(inv invariants.Invariant) bool { return inv.Name == name }) {
+			errs = append(errs, fmt.Errorf("adapter %q: Accept names %q, which is none of its invariants: correct the name, take it out, or say \"row NAME\" for a row of the matrix", a.Name, name))
 		}
 		if strings.TrimSpace(a.Accept[name]) == "" {
 			errs = append(errs, fmt.Errorf("adapter %q: Accept gives no reason for %q: say why the deviation is accepted", a.Name, name))

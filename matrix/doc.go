@@ -78,8 +78,26 @@
 // of either is a difference that a reviewer reads, and fails until somebody
 // accepts it in the same way. A policy whose content changes under the same ID
 // fails in any case: a rollout must not change how a payment is repeated
-// without anybody noticing. Rows that are new only warn. The payment example
-// keeps one.
+// without anybody noticing. Rows that are new only warn, also where they fail,
+// until they are adopted. The payment example keeps one.
+//
+// # Known deviations
+//
+// What is known to deviate and will stay so is accepted in the adapter, with the
+// reason: by the name of a rule, or of a row. The grid shows it.
+//
+//	Accept: map[string]string{
+//		"waits-in-window":               "the vendor rounds to seconds",
+//		"row transient-until-exhausted": "the vendor makes one attempt more, ticket 4711",
+//	}
+//
+// An accepted row fails once it deviates no longer, as [faultsim.Check] does for
+// an accepted rule.
+//
+// # Limits
+//
+// A client whose limits can be set is run at their edges by [Limits]: one
+// attempt, two, and zero, of which [Zeros] says what it means.
 //
 // # What is not covered
 //

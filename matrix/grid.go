@@ -37,7 +37,8 @@ type line struct {
 	seen    trace.Reason
 	amounts trace.Reason // what the attempts come to, where they failed
 	verdict string
-	skipped string // the reason
+	skipped string   // the reason
+	rules   []string // whose findings in this row the adapter accepts
 }
 
 func (g *grid) add(row Row) *line {

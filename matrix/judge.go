@@ -18,6 +18,9 @@ func (l *line) judge(set Setting, e *faultsim.Expectation, r *faultsim.Result) {
 		l.first(set, r.Trace)
 		l.want = expectation(set.handed(r, l.seen, set.refused(r.Trace, l.seen, reconciles(r.Trace, *e))))
 	}
+	for i := range r.Accepted {
+		l.rules = append(l.rules, r.Accepted[i].Invariant)
+	}
 	switch {
 	case len(r.Findings) > 0:
 		l.verdict = r.Findings[0].Invariant
