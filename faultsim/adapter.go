@@ -32,6 +32,12 @@ type Adapter struct {
 	// of virtual time.
 	Subject func(*Stage) Action
 
+	// Pages is how many requests of the main tool an action needs when nothing
+	// fails, one after another and each with arguments of its own: the pages of a
+	// list, or the chunks of a batch. Rows of the matrix expect them, and [Check]
+	// draws failures of later ones. 0: 1.
+	Pages int
+
 	// Want is what a right action returns. Nil: the tool's own answer, where
 	// the action returns a value of the same type.
 	Want any
@@ -133,6 +139,9 @@ func (a *Adapter) validate() error {
 	}
 	if a.Subject == nil {
 		errs = append(errs, fmt.Errorf("adapter %q: Subject is nil: give a function that builds the code under test", a.Name))
+	}
+	if a.Pages < 0 {
+		errs = append(errs, fmt.Errorf("adapter %q: Pages is %d: say how many requests an action needs, or 0 for one", a.Name, a.Pages))
 	}
 	if a.Trials < 0 {
 		errs = append(errs, fmt.Errorf("adapter %q: Trials is %d: say 0 for the usual number", a.Name, a.Trials))

@@ -37,7 +37,7 @@
 // tool sends. In each of them the rows of the article come first, in its order.
 //
 // Further groups are run where the adapter gives reason to, and left out
-// elsewhere: single items that fail, where the main tool is a [faultsim.Batch];
+// elsewhere: later pages that fail, where it declares Pages; single items that fail, where the main tool is a [faultsim.Batch];
 // a breaker's states over many actions, where it declares one; failures of all
 // kinds, where it bounds what its layers send together (with
 // invariants.PhysicalAttempts); and failures whose words leak, where it declares

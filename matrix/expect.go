@@ -28,7 +28,21 @@ func (s *Setting) expect(sched faultsim.Schedule) (faultsim.Expectation, bool) {
 			return faultsim.Expectation{Most: anything}, true
 		}
 	}
-	return faultsim.ExpectFirst(s.Policy, ofMain(sched, s.Tools[0]))
+	if s.Pages > 1 && s.Items > 0 && disturbed(&sched) {
+		return faultsim.Expectation{Most: anything}, true
+	}
+	return faultsim.ExpectPages(s.Policy, ofMain(sched, s.Tools[0]), s.Pages)
+}
+
+// disturbed reports whether anything is planned in a schedule.
+func disturbed(s *faultsim.Schedule) bool {
+	for i := range s.Actions {
+		p := &s.Actions[i]
+		if len(p.Faults) > 0 || p.Deadline != 0 || p.Cancel != 0 {
+			return true
+		}
+	}
+	return len(s.Outages)+len(s.Quotas) > 0
 }
 
 // speaksOf lists the tools that a schedule names, in order.

@@ -15,6 +15,7 @@ const (
 	Timing      Group = "timing"      // cancels, deadlines and hints
 	Writes      Group = "writes"      // effects and what actions share
 	Adversarial Group = "adversarial" // what a hostile or muddled tool sends
+	Paged       Group = "pages"       // later requests that fail; only where the adapter needs several
 	Batches     Group = "batch"       // single items that fail; only where the main tool is a faultsim.Batch
 	Breakers    Group = "breaker"     // many actions before a breaker; only where the adapter declares one
 	Layers      Group = "layers"      // failures of all kinds through all layers; only where the adapter bounds its physical attempts
@@ -38,12 +39,14 @@ func (g Group) place() int {
 
 // Groups returns all groups in the order of the grid.
 func Groups() []Group {
-	return []Group{Basics, Timing, Writes, Adversarial, Batches, Breakers, Layers, Observed}
+	return []Group{Basics, Timing, Writes, Adversarial, Paged, Batches, Breakers, Layers, Observed}
 }
 
 // RowsOf returns the rows of a group, also of one that only some adapters run.
 func RowsOf(g Group) []Row {
 	switch g {
+	case Paged:
+		return filed(g, pageRows())
 	case Batches:
 		return filed(g, batchRows())
 	case Breakers:
@@ -58,6 +61,9 @@ func RowsOf(g Group) []Row {
 
 // special are the groups that the adapter gives reason to, beside those of all.
 func (s *Setting) special(a *faultsim.Adapter) (list []Group) {
+	if s.Pages > 1 {
+		list = append(list, Paged)
+	}
 	if s.Items > 0 {
 		list = append(list, Batches)
 	}

@@ -140,6 +140,52 @@ func TestExpectationsOfLayerRows(t *testing.T) {
 	expectsOf(t, rowOf(t, matrix.Layers, "failures-alternate"), one, end{})
 }
 
+// Pages are expected one after another, with attempts and waits of their own.
+func TestExpectationsOfPages(t *testing.T) {
+	exhausted := trace.ReasonExhausted
+	for name, want := range map[string]end{
+		"immediate-success":           {3, ok},
+		"transient-then-success":      {4, ok},
+		"transient-until-exhausted":   {3, exhausted},
+		"success-then-stop":           {4, ok}, // the second page fails once
+		"invalid-arguments":           {1, trace.ReasonNeedsInput},
+		"cancel-before-begin":         {0, cancelled},
+		"deadline-just-before-second": {1, deadline},
+		"late-success":                {4, ok},
+		"page-has-its-attempts":       {3 + 3 + 1, ok},
+		"page-missing":                {1 + 3, exhausted},
+	} {
+		var row matrix.Row
+		if row = rowOfAny(name); row.Schedule == nil {
+			t.Fatal(name)
+		}
+		s, err := row.Schedule(matrix.Setting{Policy: read, Can: anything, Pages: 3})
+		require.NoError(t, err, name)
+		e, ends := faultsim.ExpectPages(read, s, 3)
+		require.True(t, ends, name)
+		require.Equal(t, faultsim.Expectation{Least: want.calls, Most: want.calls, Reasons: []trace.Reason{want.reason}}, e, name)
+	}
+	// A deadline that falls into a later page's wait, and an outage.
+	s := faultsim.One(faultsim.Fault{}, faultsim.Fail(trace.Transient))
+	s.Actions[0].Deadline = 50 * time.Millisecond
+	e, _ := faultsim.ExpectPages(read, s, 2)
+	require.Equal(t, faultsim.Expectation{Least: 2, Most: 2, Reasons: []trace.Reason{deadline}}, e)
+	first, _ := faultsim.ExpectFirst(read, s)
+	none, _ := faultsim.ExpectPages(read, s, 0)
+	require.Equal(t, first, none, "none is one")
+}
+
+func rowOfAny(name string) (found matrix.Row) {
+	for _, g := range matrix.Groups() {
+		for _, r := range matrix.RowsOf(g) {
+			if r.Name == name {
+				found = r
+			}
+		}
+	}
+	return found
+}
+
 // A row of one's own can count all actions too.
 func TestARowOfOnesOwnCountsAllActions(t *testing.T) {
 	twice := matrix.Row{

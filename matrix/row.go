@@ -39,6 +39,7 @@ type Setting struct {
 	Tools  []string                  // names of the tools on the stage, the main one first
 
 	Breaker *invariants.Breaker // that the adapter declares; nil: none
+	Pages   int                 // requests of the main tool that an undisturbed action makes; 0: 1
 	Items   int                 // that an undisturbed action sends in its first request; 0: the main tool is no batch
 }
 

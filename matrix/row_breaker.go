@@ -99,6 +99,9 @@ func (s Setting) trip() (t trip, err error) {
 	if b.Tool != "" && b.Tool != s.Tools[0] {
 		return t, NotFor("the breaker guards %s, which is not the main tool", b.Tool)
 	}
+	if s.Pages > 1 {
+		return t, NotFor("an action makes %d requests of the tool", s.Pages)
+	}
 	t = trip{set: s, threshold: b.Consecutive, cooldown: b.Cooldown, successes: max(b.Successes, 1), probes: max(b.Probes, 1)}
 	if t.threshold == 0 {
 		if t.threshold = b.Least; b.Least == 0 {

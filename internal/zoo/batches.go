@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rehearse-go/rehearse/faultsim"
@@ -21,6 +22,10 @@ func batches() []Specimen {
 			retrySafe, "batch-retry", putting(retriesRefused)},
 		{"batch-keeps-the-last-failure", "The loop over the results overwrites the record that failed with the next one.",
 			retrySafe, "batch-retry", putting(keepsLast)},
+		{"batch-sent-again-after-a-timeout", "A request that was not answered in time counts as one that failed, and its records are written twice.",
+			retrySafe, "one-effect", putting(hopes)},
+		{"batch-forgets-the-first-chunk", "The loop over the chunks keeps the error of the last one, and that of another is gone.",
+			"F058", "batch-retry", inTwo(putting(inChunks(lastError)))},
 		{"batch-item-hint-ignored", "Only the error of the whole request is asked for a wait, and that of a single record is not.",
 			retrySafe, "hint-honoured", puttingOn(storeAsking(), putsWhenAsked(noHint))},
 	}
@@ -123,6 +128,62 @@ func rest(batch []record, results []result) (again []record, refused error) {
 	return again, refused
 }
 
+// inChunks puts the records chunk by chunk, each with its retries, and goes on
+// after a failure.
+func inChunks(join func(...error) error) func(context.Context, store, []record) error {
+	return func(ctx context.Context, call store, batch []record) (err error) {
+		for chunk := range slices.Chunk(batch, 2) {
+			err = join(err, putsRest(ctx, call, chunk))
+			if ctx.Err() != nil {
+				return err
+			}
+		}
+		return err
+	}
+}
+
+// inTwo says that the three records are put in two requests.
+func inTwo(a faultsim.Adapter) faultsim.Adapter {
+	a.Pages = 2
+	return a
+}
+
+func lastError(errs ...error) error { return errs[len(errs)-1] }
+
+// chunksThenRest sends every chunk once, and then what is left of all of them.
+func chunksThenRest(ctx context.Context, call store, batch []record) error {
+	var left []record
+	var refused, last error
+	for chunk := range slices.Chunk(batch, 2) {
+		if ctx.Err() != nil {
+			return errors.Join(refused, last, ctx.Err())
+		}
+		again, final, err := putOnce(ctx, call, chunk, rest)
+		if err != nil && len(again) == 0 {
+			final = errors.Join(final, err)
+		}
+		if err != nil {
+			last = err
+		}
+		refused, left = errors.Join(refused, final), append(left, again...)
+	}
+	for n, wait := 2, base; len(left) > 0 && n <= attempts; n, wait = n+1, 2*wait {
+		if ctx.Err() != nil || sleep(ctx, wait) != nil {
+			return errors.Join(refused, last, ctx.Err())
+		}
+		again, final, err := putOnce(ctx, call, left, rest)
+		refused = errors.Join(refused, final)
+		if err != nil && len(again) == 0 {
+			return errors.Join(refused, err)
+		}
+		left, last = again, err
+	}
+	if len(left) == 0 {
+		last = nil
+	}
+	return errors.Join(refused, last)
+}
+
 // storeAsking are the failures of a store that asks for a wait.
 func storeAsking() faultsim.Errors {
 	return faultsim.Errors{
@@ -210,6 +271,17 @@ func retriesRefused(ctx context.Context, call store, batch []record) error {
 		}
 		return again, nil
 	})
+}
+
+// hopes that a store that was slow has not written.
+func hopes(ctx context.Context, call store, batch []record) error {
+	return repeatPut(ctx, func(ctx context.Context, batch []record) ([]result, error) {
+		results, err := call(ctx, batch)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = errStoreDown
+		}
+		return results, err
+	}, batch, rest)
 }
 
 func keepsLast(ctx context.Context, call store, batch []record) error {
