@@ -32,6 +32,12 @@ type Adapter struct {
 	// of virtual time.
 	Subject func(*Stage) Action
 
+	// Pages is how many requests of the main tool an action needs when nothing
+	// fails, one after another and each with arguments of its own: the pages of a
+	// list, or the chunks of a batch. Rows of the matrix expect them, and [Check]
+	// draws failures of later ones. 0: 1.
+	Pages int
+
 	// Want is what a right action returns. Nil: the tool's own answer, where
 	// the action returns a value of the same type.
 	Want any
@@ -44,8 +50,10 @@ type Adapter struct {
 	// does not say. Nil: nothing is compared.
 	Attempts func(error) int
 
-	// Accept lists known deviations: the name of an invariant, and why its
-	// findings are accepted. [Check] fails once such a deviation no longer occurs.
+	// Accept lists known deviations, and why they are accepted: by the name of an
+	// invariant, all of its findings; by "row NAME", what a row of the matrix
+	// comes to. [Check] fails once a rule's deviation no longer occurs, and the
+	// matrix once a row's does not.
 	Accept map[string]string
 
 	// Serial runs trials one at a time, for code with package-level state. By
@@ -75,6 +83,9 @@ type Adapter struct {
 	// The flag -rehearse.trials and the variable REHEARSE_TRIALS go before it.
 	Trials int
 }
+
+// AcceptedRow begins the keys of [Adapter].Accept that speak of a row of the matrix.
+const AcceptedRow = "row "
 
 // invariants returns all rules that the adapter is held to.
 func (a *Adapter) invariants() []invariants.Invariant {
@@ -129,6 +140,9 @@ func (a *Adapter) validate() error {
 	if a.Subject == nil {
 		errs = append(errs, fmt.Errorf("adapter %q: Subject is nil: give a function that builds the code under test", a.Name))
 	}
+	if a.Pages < 0 {
+		errs = append(errs, fmt.Errorf("adapter %q: Pages is %d: say how many requests an action needs, or 0 for one", a.Name, a.Pages))
+	}
 	if a.Trials < 0 {
 		errs = append(errs, fmt.Errorf("adapter %q: Trials is %d: say 0 for the usual number", a.Name, a.Trials))
 	}
@@ -141,8 +155,8 @@ func (a *Adapter) validate() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Accept)) {
-		if !slices.ContainsFunc(a.invariants(), func(inv invariants.Invariant) bool { return inv.Name == name }) {
-			errs = append(errs, fmt.Errorf("adapter %q: Accept names %q, which is none of its invariants: correct the name, or take it out", a.Name, name))
+		if _, row := strings.CutPrefix(name, AcceptedRow); !row && !slices.ContainsFunc(a.invariants(), func(inv invariants.Invariant) bool { return inv.Name == name }) {
+			errs = append(errs, fmt.Errorf("adapter %q: Accept names %q, which is none of its invariants: correct the name, take it out, or say \"row NAME\" for a row of the matrix", a.Name, name))
 		}
 		if strings.TrimSpace(a.Accept[name]) == "" {
 			errs = append(errs, fmt.Errorf("adapter %q: Accept gives no reason for %q: say why the deviation is accepted", a.Name, name))

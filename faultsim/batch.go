@@ -28,6 +28,9 @@ type ItemResult[Out any] struct {
 //
 //	records 1 partial items=b:throttled,#3:forbidden
 //
+// A hint of such a fault is in the error of each item whose class has one that
+// is [Hinted].
+//
 // id is an item's name, fake does one item (nil: the zero answer), and errs says
 // how failures look, of requests and of items. Results come in the order of the
 // request. [invariants.BatchRetry] holds the retries to the items that failed.
@@ -69,12 +72,14 @@ func (b *batchSkills) can(f *Fault) bool {
 	if f.Items == "" {
 		return f.Class != trace.Partial && b.Errors.can(f)
 	}
+	hints := f.Hint == 0
 	for _, it := range f.Items.List() {
 		if !b.Errors.can(&Fault{Class: it.Class}) {
 			return false
 		}
+		hints = hints || b.Errors.can(&Fault{Class: it.Class, Hint: f.Hint})
 	}
-	return true
+	return hints
 }
 
 // can reports whether the double can answer as the fault plans.
@@ -118,7 +123,7 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 		if out == nil {
 			out = c.work(&f, order)
 		}
-		o = outcomeOf(out, &f, order)
+		o = outcomeOf(out, &f, order, c.errs)
 	}
 	c.answered(a, out, err)
 	var result []byte
@@ -152,7 +157,7 @@ func (c *batchCall[Item, Out]) work(f *Fault, order []string) []ItemResult[Out] 
 	for i, item := range c.in {
 		out[i].ID = c.id(item)
 		if class := f.item(out[i].ID, order); class != trace.OK {
-			out[i].Err = c.errs.render(&Fault{Class: class})
+			out[i].Err = c.errs.render(&Fault{Class: class, Hint: f.Hint})
 			continue
 		}
 		if c.fake != nil {
@@ -169,7 +174,7 @@ func (c *batchCall[Item, Out]) work(f *Fault, order []string) []ItemResult[Out] 
 }
 
 // outcomeOf is what the answer tells: done, or what became of each item.
-func outcomeOf[Out any](out []ItemResult[Out], f *Fault, order []string) trace.Outcome {
+func outcomeOf[Out any](out []ItemResult[Out], f *Fault, order []string, errs Errors) trace.Outcome {
 	list := make([]trace.Item, len(out))
 	o := trace.Outcome{Class: trace.OK}
 	for i := range out {
@@ -178,7 +183,10 @@ func outcomeOf[Out any](out []ItemResult[Out], f *Fault, order []string) trace.O
 			list[i].Class = trace.Classify(out[i].Err).Class
 		}
 		if list[i].Class != trace.OK {
-			o.Class, o.Hint = trace.Partial, f.Hint
+			o.Class = trace.Partial
+		}
+		if f.Hint > 0 && list[i].Class != trace.OK && errs.can(&Fault{Class: list[i].Class, Hint: f.Hint}) {
+			o.Hint = f.Hint // which the item's error tells
 		}
 	}
 	o.Items = trace.ItemsOf(list...)
@@ -309,6 +317,21 @@ func (d *drawnItems) draw(t *rapid.T) Fault {
 		list = append(list, trace.Item{ID: "#" + strconv.Itoa(n), Class: from[below(t, len(from))]})
 	}
 	return Fault{Class: trace.Partial, Items: itemsText(list)}
+}
+
+// item draws a request that fails in its items, and asks for a wait where one of
+// them can.
+func (d *drawer) item(t *rapid.T, tool *drawnTool, n int) Fault {
+	f := tool.items.draw(t)
+	if len(tool.hints) == 0 || !coin(t) {
+		return f
+	}
+	hinted := f
+	hinted.Hint, hinted.Form = d.hint(t, n), tool.hints[0]
+	if tool.can(&hinted) {
+		return hinted
+	}
+	return f
 }
 
 // itemsText keeps the # of numbers readable, which needs no escape here.

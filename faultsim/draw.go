@@ -19,6 +19,7 @@ type drawer struct {
 	single  bool                // one action only
 	breaker *invariants.Breaker // nil: none
 	canary  bool                // plant canaries
+	pages   int                 // requests of the main tool in an action; below 2: one
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -32,7 +33,7 @@ type drawnTool struct {
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
-	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil}
+	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil, pages: a.Pages}
 	for _, t := range tools {
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
@@ -104,6 +105,9 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		if d.canary {
 			d.plant(t, &s)
 		}
+		if d.pages > 1 {
+			d.turn(t, &s)
+		}
 		return s
 	})
 }
@@ -155,7 +159,7 @@ func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
 
 func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
 	if tool.items != nil && coin(t) {
-		return tool.items.draw(t)
+		return d.item(t, tool, n)
 	}
 	list := tool.retried
 	if len(list) == 0 || len(tool.refused) > 0 && oneIn(t, 3) {

@@ -19,10 +19,18 @@ type Expectation struct {
 // Expect plays the policy's automaton over the faults of one action's main
 // tool. ok is false where the action would never end, because nothing bounds a
 // tool that hangs.
-func Expect(p invariants.Policy, plan Plan) (e Expectation, ok bool) { return expect(p, plan, nil) }
+func Expect(p invariants.Policy, plan Plan) (e Expectation, ok bool) { return expect(p, plan, nil, 1) }
 
-func expect(p invariants.Policy, plan Plan, sched *Schedule) (e Expectation, ok bool) {
-	pl := player{sched: sched, p: &p, plan: &plan, faults: plan.Faults[Main], e: Expectation{Least: math.MaxInt}, ok: true}
+// ExpectPages is [ExpectFirst] for an action that makes so many requests of its
+// main tool one after another, each with arguments of its own: the next begins
+// when the one before has succeeded, and a failure ends the action. Fewer than
+// 1 count as 1.
+func ExpectPages(p invariants.Policy, s Schedule, pages int) (e Expectation, ok bool) {
+	return expect(p, s.plans()[0], &s, pages)
+}
+
+func expect(p invariants.Policy, plan Plan, sched *Schedule, pages int) (e Expectation, ok bool) {
+	pl := player{sched: sched, pages: max(pages, 1), p: &p, plan: &plan, faults: plan.Faults[Main], e: Expectation{Least: math.MaxInt}, ok: true}
 	if plan.Cancel < 0 {
 		return Expectation{Reasons: []trace.Reason{trace.ReasonCancelled}}, true
 	}
@@ -30,7 +38,7 @@ func expect(p invariants.Policy, plan Plan, sched *Schedule) (e Expectation, ok 
 	if plan.Cancel > 0 {
 		pl.cancel = plan.Cancel
 	}
-	pl.attempt(p.Start(0, plan.Deadline), 1, 0, pl.cancel, false)
+	pl.attempt(p.Start(0, plan.Deadline), turn{n: 1, page: 1, cancel: pl.cancel})
 	slices.Sort(pl.e.Reasons)
 	return pl.e, pl.ok
 }
@@ -47,55 +55,79 @@ type player struct {
 	lost   bool // an item of a batch has failed for good
 	ok     bool
 	steps  int
+	pages  int
 	sched  *Schedule       // its outages and quotas; nil: none
 	path   []time.Duration // when the attempts up to now began
 }
 
-// attempt plays attempt n, which begins at the instant at, and what may follow.
-// done says that an earlier one has done the work.
-func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration, done bool) {
+// A turn is an attempt that begins.
+type turn struct {
+	n, page    int
+	at, cancel time.Duration
+	done       bool // an earlier attempt has done the page's work
+}
+
+// attempt plays an attempt, and what may follow.
+func (pl *player) attempt(s invariants.Series, t turn) {
 	if pl.steps++; pl.steps > 1<<14 {
 		return // jitter over many attempts: the ends of the ranges are known by now
 	}
 	var f Fault
-	if n <= len(pl.faults) {
-		f = pl.faults[n-1]
+	if t.n <= len(pl.faults) {
+		f = pl.faults[t.n-1]
 	}
-	f = pl.spell(f, n, at)
+	f = pl.spell(f, t.n, t.at)
 	if f.Cancel > 0 {
-		cancel = min(cancel, at+f.Cancel)
+		t.cancel = min(t.cancel, t.at+f.Cancel)
 	}
-	if cancel != never {
-		s.Cancel(cancel)
+	if t.cancel != never {
+		s.Cancel(t.cancel)
 	}
-	s.Began(at)
-	o, end := pl.outcome(&f, at, cancel)
+	s.Began(t.at)
+	o, end := pl.outcome(&f, t.at, t.cancel)
 	if end == never {
 		pl.ok = false
 		return
 	}
-	done = done || f.Done
-	if done && pl.p.Reconcile && o.Class != trace.OK && pl.p.Effect(o) == trace.EffectUnknown {
-		pl.stop(n, trace.ReasonSuccess) // the program asks, and is told that it is done
+	t.done = t.done || f.Done
+	if t.done && pl.p.Reconcile && o.Class != trace.OK && pl.p.Effect(o) == trace.EffectUnknown {
+		pl.succeed(t, end) // the program asks, and is told that it is done
 		return
 	}
 	d := s.Next(o, end)
 	pl.lost = pl.lost || pl.loses(&f)
-	if d.Do != invariants.Go {
-		pl.stop(n, d.Reason)
-		if pl.lost && d.Reason == trace.ReasonSuccess {
-			pl.stop(n, trace.ReasonPartial) // the last request was a success, the batch was none
-		}
+	switch {
+	case d.Do != invariants.Go && d.Reason == trace.ReasonSuccess:
+		pl.succeed(t, end)
+	case d.Do != invariants.Go:
+		pl.stop(t.n, d.Reason)
 	}
 	if d.Do == invariants.Stop {
 		return
 	}
-	pl.attempt(s, n+1, end+d.Lo, cancel, done)
+	t.n++
+	next := func(at time.Duration) {
+		t.at = at
+		pl.attempt(s, t)
+	}
+	next(end + d.Lo)
 	if d.Hi != d.Lo {
-		for _, t := range pl.changes(end+d.Lo, end+d.Hi) {
-			pl.attempt(s, n+1, t, cancel, done)
+		for _, at := range pl.changes(end+d.Lo, end+d.Hi) {
+			next(at)
 		}
-		pl.attempt(s, n+1, end+d.Hi, cancel, done)
+		next(end + d.Hi)
+	}
+}
+
+// succeed ends a page at the instant, and begins the next one.
+func (pl *player) succeed(t turn, end time.Duration) {
+	if t.page < pl.pages {
+		pl.attempt(pl.p.Start(0, pl.plan.Deadline), turn{n: t.n + 1, page: t.page + 1, at: end, cancel: t.cancel})
+		return
+	}
+	pl.stop(t.n, trace.ReasonSuccess)
+	if pl.lost {
+		pl.stop(t.n, trace.ReasonPartial) // the last request was a success, the batch was none
 	}
 }
 

@@ -38,7 +38,9 @@ func (c *check) done(s Schedule) (Schedule, *result) {
 		for tool, faults := range inOrder(s.Actions[i].Faults) {
 			lost, ok := losses[tool]
 			for n := 0; ok && n < len(faults); n++ {
-				lost.Latency = faults[n].Latency
+				if !lost.Hang {
+					lost.Latency = faults[n].Latency
+				}
 				changed := with(s, func(c *Schedule) { c.Actions[i].Faults[tool][n] = lost })
 				if r := c.trial(&changed); r.err == nil && r.narrow() != "" {
 					return changed, r

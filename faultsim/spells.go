@@ -149,7 +149,7 @@ func (s *Stage) spellFits(name string, f Fault, what string) error {
 // ExpectFirst is [Expect] for the first action of a schedule, with the outages
 // and quotas that the schedule has for [Main].
 func ExpectFirst(p invariants.Policy, s Schedule) (Expectation, bool) {
-	return expect(p, s.plans()[0], &s)
+	return expect(p, s.plans()[0], &s, 1)
 }
 
 // spell is what the time does to attempt n, which begins at the instant.

@@ -9,7 +9,8 @@ import (
 
 // MaxAttempts is: no series has more than n attempts, the first included. It
 // counts physical executions over all layers, whatever the library logs (field
-// cases F002, F050). n below 1 is a rule that nothing can break.
+// cases F002, F050). Of a batch no item is asked for more often either, whatever
+// chunk it was in. n below 1 is a rule that nothing can break.
 func MaxAttempts(n int) Invariant {
 	return seriesRule("attempts-bounded", fmt.Sprintf("at most %d attempts for one action, the first included", n),
 		func(a *trace.Action, s *trace.Series) Verdict {
@@ -17,6 +18,9 @@ func MaxAttempts(n int) Invariant {
 				return Verdict{}
 			}
 			v := Verdict{Applied: 1}
+			if s.Attempts[0].Items != "" && len(a.Series) > 1 && s.Attempts[0].Event == a.Series[0].Attempts[0].Event {
+				v.asked(a, n)
+			}
 			if len(s.Attempts) > n {
 				v.report(a, fmt.Sprintf("%d attempts of %s, at most %d are allowed", len(s.Attempts), s.Tool, n),
 					"count attempts and not retries, keep one counter for the action, and check it before the wait",

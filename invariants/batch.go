@@ -17,7 +17,8 @@ import (
 //   - An item that failed for good is not sent again, and one that may pass is
 //     not left out of the retry.
 //   - Nothing else is mixed into the retry. A request with new items only, the
-//     next page, is none.
+//     next chunk, is none: what failed in one chunk may be sent again before the
+//     next or when all have been sent.
 //   - The action claims success only where every item has a final outcome: it
 //     is done, or failed in a way that a retry cannot mend (F058).
 //
@@ -42,7 +43,7 @@ func BatchRetry(retry ...trace.Class) Invariant {
 				}
 			}
 			for _, tool := range tools {
-				b := batch{again: again, a: a, now: map[string]trace.Class{}}
+				b := batch{again: again, a: a, now: map[string]trace.Class{}, in: map[string]int{}}
 				if b.run(tool); len(b.v.Findings) > 0 {
 					return b.v
 				}
@@ -61,6 +62,7 @@ type batch struct {
 	again classes
 	a     *trace.Action
 	now   map[string]trace.Class // what became of each item; zero: not known
+	in    map[string]int         // the call that last asked for it
 	order []string               // the items in the order in which they were first sent
 	v     Verdict
 }
@@ -94,7 +96,7 @@ func (b *batch) answer(at *trace.Attempt) {
 		if _, known := b.now[it.ID]; !known {
 			b.order = append(b.order, it.ID)
 		}
-		b.now[it.ID] = 0
+		b.now[it.ID], b.in[it.ID] = 0, at.Call
 		if at.Seen && at.Outcome.Items == "" { // else an item that the answer forgets stays open
 			b.now[it.ID] = at.Outcome.Class
 		}
@@ -114,7 +116,7 @@ func (b *batch) open(id string) bool {
 func (b *batch) request(at *trace.Attempt) (text, advice string) {
 	sent := map[string]bool{}
 	var done, final, fresh, left []string
-	retries := false
+	retried := map[int]bool{} // calls whose items are sent again
 	for _, it := range at.Items.List() {
 		sent[it.ID] = true
 		c, known := b.now[it.ID]
@@ -126,11 +128,11 @@ func (b *batch) request(at *trace.Attempt) (text, advice string) {
 		case !b.open(it.ID):
 			final = append(final, fmt.Sprintf("%s (%v)", it.ID, c))
 		default:
-			retries = true
+			retried[b.in[it.ID]] = true
 		}
 	}
 	for _, id := range b.order {
-		if b.open(id) && !sent[id] {
+		if b.open(id) && !sent[id] && retried[b.in[id]] { // those of another chunk have their own turn
 			left = append(left, fmt.Sprintf("%s (%s)", id, classWord(b.now[id])))
 		}
 	}
@@ -141,10 +143,10 @@ func (b *batch) request(at *trace.Attempt) (text, advice string) {
 	case len(final) > 0:
 		return fmt.Sprintf("%s was sent %s again, which no retry can mend", at.Tool, listed(final)),
 			"decide for each item by its own class; hand on what failed for good"
-	case retries && len(left) > 0:
+	case len(left) > 0:
 		return fmt.Sprintf("the retry of %s leaves out %s", at.Tool, listed(left)),
 			"read the outcome of every item of the answer, also where the answer as a whole is a success"
-	case retries && len(fresh) > 0:
+	case len(retried) > 0 && len(fresh) > 0:
 		return fmt.Sprintf("the retry of %s has %s mixed in, which had not been sent before", at.Tool, listed(fresh)),
 			"retry what failed in a request of its own"
 	}
@@ -194,8 +196,8 @@ func listed(ids []string) string {
 
 // itemised is what an answer amounts to for the retry: of a batch that failed
 // in part, the failure of an item that is worth retrying, the one that is not
-// safe to repeat before others. Where no item is, it stays partial and mixed is
-// false.
+// safe to repeat before others, and then one whose hint is read. Where no item
+// is, it stays partial and mixed is false.
 func (p *Policy) itemised(o trace.Outcome) (as trace.Outcome, mixed bool) {
 	if o.Class != trace.Partial || o.Items == "" {
 		return o, false
@@ -206,7 +208,7 @@ func (p *Policy) itemised(o trace.Outcome) (as trace.Outcome, mixed bool) {
 		}
 		one := o
 		one.Class, one.Items = it.Class, ""
-		if !mixed || !p.safe(&one) {
+		if !mixed || !p.safe(&one) || p.safe(&as) && !p.asks(&as) && p.asks(&one) {
 			as, mixed = one, true
 		}
 	}
@@ -214,6 +216,11 @@ func (p *Policy) itemised(o trace.Outcome) (as trace.Outcome, mixed bool) {
 		return o, false
 	}
 	return as, true
+}
+
+// asks reports whether the failure asks for a wait that the policy reads.
+func (p *Policy) asks(o *trace.Outcome) bool {
+	return o.Hint > 0 && (len(p.Hint.Classes) == 0 || slices.Contains(p.Hint.Classes, o.Class))
 }
 
 // failedItems reports whether an item of the action failed for good, or was

@@ -151,3 +151,39 @@ func TestFailedItemsMayBeHandedOnInTheResult(t *testing.T) {
 		})
 	}
 }
+
+// One item is done once, by the ledger, whatever the caller saw.
+func TestOneEffectCountsTheItemsOfABatch(t *testing.T) {
+	unseen := trace.Outcome{Class: trace.Timeout}
+	put := func(s *tracetest.Script, items trace.Items, args string, done trace.Items, o trace.Outcome) {
+		s.Items(items).Call("w", args).EffectOf(done).AnswerTo(s.Last(), o)
+	}
+	for _, c := range []struct {
+		name   string
+		second func(*tracetest.Script)
+		found  string
+	}{
+		{"nothing more", func(*tracetest.Script) {}, ""},
+		{"others", func(s *tracetest.Script) { put(s, "c", `["c"]`, "c", unseen) }, ""},
+		{"the same", func(s *tracetest.Script) { put(s, "a,b", `["a","b"]`, "a,b", unseen) }, "w did items a, b twice for one action"},
+		{"one of them", func(s *tracetest.Script) { put(s, "b,c", `["b","c"]`, "b,c", unseen) }, "w did item b twice for one action"},
+		{"one of them, with another content", func(s *tracetest.Script) { put(s, "b", `["b2"]`, "b", unseen) }, ""},
+		{"one of them, in another shape", func(s *tracetest.Script) { put(s, "b", `{"ids":["b"]}`, "b", unseen) }, "w did item b twice"},
+		{"not done again", func(s *tracetest.Script) { s.Items("a,b").Call("w", `["a","b"]`).AnswerTo(s.Last(), unseen) }, ""},
+		{"at another tool", func(s *tracetest.Script) { s.Items("a").Call("v", `["a"]`).EffectOf("a") }, ""},
+		{"for another action", func(s *tracetest.Script) { put(s.Begin("next"), "a", `["a"]`, "a", unseen) }, ""},
+	} {
+		s := begin()
+		put(s, "a,b", `["a","b"]`, "a,b", unseen)
+		c.second(s)
+		v := OneEffect().Check(s.Trace())
+		require.NotZero(t, v.Applied, c.name)
+		if c.found == "" {
+			require.Empty(t, v.Findings, c.name)
+			continue
+		}
+		require.Len(t, v.Findings, 1, c.name)
+		require.Contains(t, v.Findings[0].Text, c.found, c.name)
+		require.Equal(t, []int{2, 5}, v.Findings[0].Events, c.name)
+	}
+}

@@ -81,8 +81,8 @@ func (w *walk) judge() (text, advice string) {
 		if w.excused() {
 			return "", ""
 		}
-		return w.tooEarly(w.p)
-	case !w.last || !w.alone() || len(w.sc.between(w.a, w.end, w.a.End)) > 0:
+		return w.goesOn()
+	case !w.last || !w.alone() || w.chunked() || len(w.sc.between(w.a, w.end, w.a.End)) > 0:
 		return "", ""
 	}
 	if text, advice = w.ending(); text != "" {

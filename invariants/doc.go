@@ -85,8 +85,14 @@
 // An answer that is partial tells, in trace.Outcome.Items, what became of each
 // item. The policy then decides by the classes of the items: a retry is due
 // where one of them is retried. [BatchRetry] wants it to hold exactly those, and
-// a success only where no item is open. [SameArguments], [NoRetryAfter] and
-// [OneEffect] leave the requests of a batch to it.
+// a success only where no item is open. [SameArguments] and [NoRetryAfter] leave
+// the requests of a batch to it. [OneEffect] wants each item done once, by what
+// the tool did.
+//
+// A program that has many items may send them chunk by chunk. Each chunk is then
+// a series: it is brought to its end before the next, or what is left of all
+// chunks is sent when all have been, in one request or in several. No item is
+// asked for more often than the policy has attempts.
 //
 // # Observations
 //
@@ -128,7 +134,7 @@
 //   - What follows a repeat that Desired reads as done: a next request to the same tool in the same action counts as drift, since the trace alone does not know of the success.
 //   - The retryable flag where two tools failed and the policy says different things of them, where items of a batch have a class each, where the outcome can be read in two ways, and where a breaker, the caller or the action's own time ended it.
 //   - Whether the key of a repeat that the model asks for is that of the first: the key must belong to the intent, and outlive the action.
-//   - Requests of one batch at once, and the effects of its items: an item that was done while its caller saw a timeout may be done twice.
+//   - Requests of one batch at once.
 //   - A breaker around the whole action, that counts actions and not attempts; and how long a probe may take that never ends.
 //   - The windows are exact. They suit virtual time, not recordings in real time.
 package invariants

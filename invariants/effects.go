@@ -10,6 +10,9 @@ import (
 // OneEffect is: the tool does the work of one series at most once, by the
 // ledger of effects and not by what the caller could see (field cases F028,
 // F031, F063). Each page of a sequence has a series, and an effect, of its own.
+// Of a batch, each item is done at most once in an action (F059): one that was
+// done while its caller saw a timeout counts as well as one whose success was
+// told. An item that is sent again with another content is another work.
 func OneEffect() Invariant {
 	return rule("one-effect", "the tool does the work of one action at most once",
 		func(tr *trace.Trace, a *trace.Action) (v Verdict) {
@@ -18,6 +21,9 @@ func OneEffect() Invariant {
 			}
 			v.Applied = len(a.Series)
 			if len(a.Effects) == 1 {
+				return v
+			}
+			if v.items(tr, a); len(v.Findings) > 0 {
 				return v
 			}
 			done := ledgerOf(tr, a)

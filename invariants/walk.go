@@ -112,6 +112,9 @@ func (w *walk) read(o trace.Outcome, at time.Duration) {
 	if w.then != nil && len(w.sc.side) > 0 {
 		w.aside()
 	}
+	if w.then != nil && w.at.Items != "" {
+		w.otherChunks()
+	}
 }
 
 // aside takes the calls that are no attempts out of the wait: it may begin

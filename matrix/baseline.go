@@ -78,6 +78,9 @@ func parseBaseline(text string) (b baseline, err error) {
 	return b, nil
 }
 
+// accepting reports whether what the matrix comes to is to be written down.
+func accepting() bool { return *flagAccept || os.Getenv("REHEARSE_ACCEPT") != "" }
+
 // hold compares the grid with the accepted baseline, or accepts it where that
 // is asked for. Without a baseline file there is nothing to hold it against.
 func hold(t *testing.T, a *faultsim.Adapter, g *grid) {
@@ -85,7 +88,7 @@ func hold(t *testing.T, a *faultsim.Adapter, g *grid) {
 	now := take(a, g)
 	path := baselineFile(t.Name())
 	content, err := os.ReadFile(kept.Path(path))
-	accept := *flagAccept || os.Getenv("REHEARSE_ACCEPT") != ""
+	accept := accepting()
 	switch {
 	case errors.Is(err, os.ErrNotExist) && !accept:
 		return

@@ -3,7 +3,7 @@ package matrix_test
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,8 +19,38 @@ var (
 	errOpen = errors.New("the circuit is open")
 )
 
-// fused guards a tool by a breaker that opens at the first failure, for longer
-// than a row lasts, and goes over to a fallback if it has one.
+// A fuse opens at the first failure, and lets one call through when an hour is over.
+type fuse struct {
+	mu      sync.Mutex
+	blown   bool
+	since   time.Time
+	probing bool
+}
+
+// enter asks for a call; leave must be told how it went.
+func (f *fuse) enter() (leave func(failed, counts bool), ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.blown {
+		return f.leave, true
+	}
+	if time.Since(f.since) < time.Hour || f.probing {
+		return nil, false
+	}
+	f.probing = true
+	return f.leave, true
+}
+
+func (f *fuse) leave(failed, counts bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.probing = false
+	if counts {
+		f.blown, f.since = failed, time.Now()
+	}
+}
+
+// fused guards a tool by a fuse, and goes over to a fallback if it has one.
 func fused(fallback string) faultsim.Adapter {
 	down := faultsim.Errors{trace.Transient: errDown}
 	fake := func(context.Context, args) (int, error) { return 19, nil }
@@ -43,17 +73,17 @@ func fused(fallback string) faultsim.Adapter {
 			if fallback != "" {
 				instead = faultsim.Tool(s, fallback, fake, down)
 			}
-			var open atomic.Bool
+			var guard fuse
 			return func(ctx context.Context) (any, error) {
 				if ctx.Err() != nil {
 					return nil, ctx.Err()
 				}
-				if !open.Load() {
+				if leave, ok := guard.enter(); ok {
 					out, err := call(ctx, args{City: "Pune"})
+					leave(err != nil, ctx.Err() == nil)
 					if err == nil || ctx.Err() != nil {
 						return out, err
 					}
-					open.Store(true)
 				}
 				return instead(ctx, args{City: "Pune"})
 			}

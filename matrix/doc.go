@@ -33,10 +33,24 @@
 //
 // The grid files the rows by [Group]: the basics of calls and ends; timing,
 // with cancels, deadlines and hints a nanosecond before and after what they
-// meet; writes, with effects and with what two actions share; what a hostile
-// tool sends; where a route has Streams, answers that come in pieces, break or
-// stop half-way; and, where the adapter declares an Observation, failures whose
-// words leak. In each group the rows of the article come first, in its order.
+// meet; writes, with effects and with what two actions share; and what a hostile
+// tool sends. In each of them the rows of the article come first, in its order.
+//
+// Further groups are run where the adapter gives reason to, and left out
+// elsewhere:
+//
+//   - streaming: answers that come in pieces, break or stop half-way, where a
+//     route has Streams
+//   - pages: later pages that fail, where it declares Pages
+//   - batch: single items that fail, where the main tool is a [faultsim.Batch].
+//     The rows count requests; that a retry holds exactly the items that failed is
+//     judged where invariants.BatchRetry is among the adapter's Invariants
+//   - breaker: its states over many actions, where it declares one. The rows count
+//     the calls of all their actions, which follow from the contract: so many until
+//     it opens, none while it is open, and its probes
+//   - layers: failures of all kinds, where it bounds what its layers send together
+//     (with invariants.PhysicalAttempts)
+//   - observation: failures whose words leak, where it declares an Observation
 //
 // # Which rows apply
 //
@@ -59,7 +73,8 @@
 //
 // Calls and terminal are expected of the first action and the main tool, the
 // first that Subject puts on the stage. Further actions, and actions in which
-// another tool fails too, are held to the rules alone.
+// another tool fails too, are held to the rules alone, unless InAll says what
+// all actions of the row come to together.
 //
 // # Baselines
 //
@@ -68,8 +83,26 @@
 // of either is a difference that a reviewer reads, and fails until somebody
 // accepts it in the same way. A policy whose content changes under the same ID
 // fails in any case: a rollout must not change how a payment is repeated
-// without anybody noticing. Rows that are new only warn. The payment example
-// keeps one.
+// without anybody noticing. Rows that are new only warn, also where they fail,
+// until they are adopted. The payment example keeps one.
+//
+// # Known deviations
+//
+// What is known to deviate and will stay so is accepted in the adapter, with the
+// reason: by the name of a rule, or of a row. The grid shows it.
+//
+//	Accept: map[string]string{
+//		"waits-in-window":               "the vendor rounds to seconds",
+//		"row transient-until-exhausted": "the vendor makes one attempt more, ticket 4711",
+//	}
+//
+// An accepted row fails once it deviates no longer, as [faultsim.Check] does for
+// an accepted rule.
+//
+// # Limits
+//
+// A client whose limits can be set is run at their edges by [Limits]: one
+// attempt, two, and zero, of which [Zeros] says what it means.
 //
 // # What is not covered
 //

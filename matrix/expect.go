@@ -7,6 +7,14 @@ import (
 	"github.com/rehearse-go/rehearse/faultsim"
 )
 
+// wants is what the row expects of a schedule that it has made.
+func (s *Setting) wants(r *Row, sched faultsim.Schedule) (faultsim.Expectation, bool) {
+	if r.InAll != nil {
+		return r.InAll(*s), true
+	}
+	return s.expect(sched)
+}
+
 // expect is what the policy calls for in the first action of a schedule. How an
 // action ends that another tool fails too, or whose quota other actions share,
 // is for the code to say: then anything fits that breaks no rule.
@@ -20,7 +28,21 @@ func (s *Setting) expect(sched faultsim.Schedule) (faultsim.Expectation, bool) {
 			return faultsim.Expectation{Most: anything}, true
 		}
 	}
-	return faultsim.ExpectFirst(s.Policy, ofMain(sched, s.Tools[0]))
+	if s.Pages > 1 && s.Items > 0 && disturbed(&sched) {
+		return faultsim.Expectation{Most: anything}, true
+	}
+	return faultsim.ExpectPages(s.Policy, ofMain(sched, s.Tools[0]), s.Pages)
+}
+
+// disturbed reports whether anything is planned in a schedule.
+func disturbed(s *faultsim.Schedule) bool {
+	for i := range s.Actions {
+		p := &s.Actions[i]
+		if len(p.Faults) > 0 || p.Deadline != 0 || p.Cancel != 0 {
+			return true
+		}
+	}
+	return len(s.Outages)+len(s.Quotas) > 0
 }
 
 // speaksOf lists the tools that a schedule names, in order.

@@ -31,12 +31,14 @@ type line struct {
 	group   Group
 	name    string
 	want    expectation
+	inAll   bool // what is wanted and made is of all actions together
 	made    int
 	effects int
 	seen    trace.Reason
 	amounts trace.Reason // what the attempts come to, where they failed
 	verdict string
-	skipped string // the reason
+	skipped string   // the reason
+	rules   []string // whose findings in this row the adapter accepts
 }
 
 func (g *grid) add(row Row) *line {

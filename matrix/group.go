@@ -1,21 +1,26 @@
 package matrix
 
 import (
-	"slices"
-
+	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/trace"
 )
 
 // A Group files the rows of the matrix by what they are about.
 type Group string
 
+// The first four are run for every adapter, the others for those that give
+// reason to.
 const (
 	Basics      Group = "basics"      // calls and ends
 	Timing      Group = "timing"      // cancels, deadlines and hints
 	Writes      Group = "writes"      // effects and what actions share
 	Adversarial Group = "adversarial" // what a hostile or muddled tool sends
-	Streaming   Group = "streaming"   // answers that come over time; only where a route has such
-	Observed    Group = "observation" // what is handed on of a failure; only where the adapter declares it
+	Streaming   Group = "streaming"   // answers that come over time, where a route has such
+	Paged       Group = "pages"       // later requests that fail, where an action needs several
+	Batches     Group = "batch"       // single items that fail, where the main tool is a faultsim.Batch
+	Breakers    Group = "breaker"     // many actions before a breaker, where one is declared
+	Layers      Group = "layers"      // failures of all kinds through all layers, where the physical attempts are bounded
+	Observed    Group = "observation" // what is handed on of a failure, where that is declared
 )
 
 // own is the group of rows that name none.
@@ -28,28 +33,88 @@ func (g Group) orOwn() Group {
 	return g
 }
 
-// place is where the group stands in the grid.
-func (g Group) place() int {
-	return slices.Index([]Group{Basics, Timing, Writes, Adversarial, Streaming, Observed}, g)
+// A shelf is a group with its rows. runs says which adapters run them; nil: all.
+type shelf struct {
+	group Group
+	rows  func() []Row
+	runs  func(*Setting, *faultsim.Adapter) bool
 }
 
-// furtherRows are the rows behind those of the article.
-func furtherRows() []Row {
-	var all []Row
-	for _, part := range []struct {
-		group Group
-		rows  []Row
-	}{{Basics, basicRows()}, {Timing, timingRows()}, {Writes, writeRows()}, {Adversarial, adversarialRows()}} {
-		for _, r := range part.rows {
-			r.Group = part.group
-			all = append(all, r)
+// shelves are in the order of the grid.
+func shelves() []shelf {
+	return []shelf{
+		{Basics, basicRows, nil},
+		{Timing, timingRows, nil},
+		{Writes, writeRows, nil},
+		{Adversarial, adversarialRows, nil},
+		{Streaming, streamingRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.streams() }},
+		{Paged, pageRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Pages > 1 }},
+		{Batches, batchRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Items > 0 }},
+		{Breakers, breakerRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Breaker != nil }},
+		{Layers, layerRows, func(_ *Setting, a *faultsim.Adapter) bool { return bounded(a) }},
+		{Observed, observationRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Observation != nil }},
+	}
+}
+
+// Groups returns all groups in the order of the grid.
+func Groups() (list []Group) {
+	for _, s := range shelves() {
+		list = append(list, s.group)
+	}
+	return list
+}
+
+// RowsOf returns the rows of a group, also of one that only some adapters run.
+// The first ones of the first four are those of the regression matrix in
+// "Testing Agent Tool-Call Retry Behavior", in its order, and the alternating
+// errors of its adversarial section; behind them is what else a tool and
+// a caller can do.
+func RowsOf(g Group) []Row {
+	for _, s := range shelves() {
+		if s.group == g {
+			return s.filed()
 		}
 	}
-	return all
+	return nil
+}
+
+// filed returns the rows with their group.
+func (s *shelf) filed() []Row {
+	rows := s.rows()
+	for i := range rows {
+		rows[i].Group = s.group
+	}
+	return rows
+}
+
+// Rows returns the rows that every adapter runs, group by group.
+func Rows() (rows []Row) {
+	for _, s := range shelves() {
+		if s.runs == nil {
+			rows = append(rows, s.filed()...)
+		}
+	}
+	return rows
+}
+
+// rowsFor returns the rows that the adapter runs.
+func (s *Setting) rowsFor(a *faultsim.Adapter) (rows []Row) {
+	for _, sh := range shelves() {
+		if sh.runs == nil || sh.runs(s, a) {
+			rows = append(rows, sh.filed()...)
+		}
+	}
+	return rows
 }
 
 func basicRows() []Row {
 	return []Row{
+		{Name: "immediate-success", Proves: "A tool that answers is called once.", Schedule: Fixed(faultsim.One())},
+		{Name: "transient-then-success", Proves: "One passing failure costs one more attempt, and its answer is returned.", Schedule: transientThenSuccess},
+		{Name: "transient-until-exhausted", Proves: "The attempts end exactly at the budget, with one honest failure.", Schedule: transientUntilExhausted},
+		{Name: "invalid-arguments", Proves: "Arguments that the tool rejects are not sent again unchanged.", Schedule: refusedBy(trace.Invalid)},
+		{Name: "permission-denied", Proves: "A refusal ends the action and is not circumvented.", Schedule: refusedBy(trace.Forbidden)},
+		{Name: "success-then-stop", Proves: "After a success nothing is called again.", Schedule: successThenStop},
 		{Name: "unknown-failure", Proves: "A failure that nobody can read is not tried again unless the policy says so.", Schedule: refusedBy(trace.Unknown)},
 		{Name: "business-decline", Proves: "A business no is a valid answer, and neither a failure nor a reason to ask again.", Schedule: refusedBy(trace.Declined)},
 		{Name: "malformed-answer", Proves: "An answer without what it must have is no evidence of a success.", Schedule: refusedBy(trace.Malformed)},

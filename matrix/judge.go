@@ -11,11 +11,16 @@ import (
 
 // judge fills in what was seen.
 func (l *line) judge(set Setting, e *faultsim.Expectation, r *faultsim.Result) {
-	if act := declared(r.Trace); act != nil {
-		l.made, l.effects = made(act, set.Tools[0]), len(act.Effects)
-		l.seen, l.amounts = terminal(&set.Policy, act), amounts(&set.Policy, act)
+	if l.inAll {
+		l.count(set, r.Trace)
+		l.want = expectation(*e)
+	} else {
+		l.first(set, r.Trace)
+		l.want = expectation(set.handed(r, l.seen, set.refused(r.Trace, l.seen, reconciles(r.Trace, *e))))
 	}
-	l.want = expectation(set.refused(r.Trace, l.seen, reconciles(r.Trace, *e)))
+	for i := range r.Accepted {
+		l.rules = append(l.rules, r.Accepted[i].Invariant)
+	}
 	switch {
 	case len(r.Findings) > 0:
 		l.verdict = r.Findings[0].Invariant
@@ -28,13 +33,33 @@ func (l *line) judge(set Setting, e *faultsim.Expectation, r *faultsim.Result) {
 	}
 }
 
+// first fills in what the first action did.
+func (l *line) first(set Setting, tr *trace.Trace) {
+	if act := declared(tr); act != nil {
+		l.made, l.effects = made(act, set.Tools[0]), len(act.Effects)
+		l.seen, l.amounts = terminal(&set.Policy, act), amounts(&set.Policy, act)
+	}
+}
+
+// count fills in what all actions did together, and how the last one ended.
+func (l *line) count(set Setting, tr *trace.Trace) {
+	actions := tr.Actions()
+	for i := range actions {
+		if act := &actions[i]; act.Name != "" {
+			l.made += made(act, set.Tools[0])
+			l.effects += len(act.Effects)
+			l.seen = terminal(&set.Policy, act)
+		}
+	}
+}
+
 // refused adds what a declared breaker may do to an expectation, which knows of
 // the policy only: the main tool is called less often, and the action ends as
 // refused, or as its fallback leaves it. Whether a refusal was due is the
 // business of [invariants.CircuitBreaker]. A fallback that is asked is no proof
 // of one, so that the tool must have failed often enough.
 func (s *Setting) refused(tr *trace.Trace, seen trace.Reason, e faultsim.Expectation) faultsim.Expectation {
-	b, act := s.breaker, declared(tr)
+	b, act := s.Breaker, declared(tr)
 	if b == nil || act == nil {
 		return e
 	}

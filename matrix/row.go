@@ -1,9 +1,7 @@
 package matrix
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/invariants"
@@ -11,7 +9,8 @@ import (
 )
 
 // A Row is one scenario of the matrix. What it expects is not written down: it
-// follows from playing the policy's automaton over the row's faults.
+// follows from playing the policy's automaton over the row's faults, unless
+// InAll says so.
 type Row struct {
 	Name   string // stable, in kebab case: it names the subtest
 	Proves string // one sentence
@@ -23,6 +22,12 @@ type Row struct {
 	Schedule func(Setting) (faultsim.Schedule, error)
 	// Group is where the grid files the row. Empty: a row of one's own.
 	Group Group
+
+	// InAll, where set, says what all actions of the row come to together: the
+	// attempts of the main tool in all of them, and the terminal of the last. It
+	// is asked after Schedule has made the row. Nil: calls and terminal are
+	// expected of the first action, as the policy has them.
+	InAll func(Setting) faultsim.Expectation
 }
 
 // A Setting is what a row can build on.
@@ -31,7 +36,9 @@ type Setting struct {
 	Can    func(faultsim.Fault) bool // whether the main tool can answer so
 	Tools  []string                  // names of the tools on the stage, the main one first
 
-	breaker *invariants.Breaker // that the adapter declares; nil: none
+	Breaker *invariants.Breaker // that the adapter declares; nil: none
+	Pages   int                 // requests of the main tool that an undisturbed action makes; 0: 1
+	Items   int                 // that an undisturbed action sends in its first request; 0: the main tool is no batch
 }
 
 // Fixed is the Schedule of a row that is the same for every adapter.
@@ -56,31 +63,6 @@ func (s Setting) Retried() (faultsim.Fault, error) {
 		return faultsim.Fault{Hang: true}, nil
 	}
 	return faultsim.Fault{}, NotFor("the policy retries nothing that the tool can answer")
-}
-
-// Rows returns the rows that every adapter runs, group by group. The first of
-// each group are those of the regression matrix in "Testing Agent Tool-Call
-// Retry Behavior", in its order, and the alternating errors of its adversarial
-// section; behind them is what else a tool and a caller can do.
-func Rows() []Row {
-	rows := append(articleRows(), furtherRows()...)
-	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.Group.place(), b.Group.place()) })
-	return rows
-}
-
-func articleRows() []Row {
-	return []Row{
-		{"immediate-success", "A tool that answers is called once.",
-			func(Setting) (faultsim.Schedule, error) { return faultsim.One(), nil }, Basics},
-		{"transient-then-success", "One passing failure costs one more attempt, and its answer is returned.", transientThenSuccess, Basics},
-		{"transient-until-exhausted", "The attempts end exactly at the budget, with one honest failure.", transientUntilExhausted, Basics},
-		{"invalid-arguments", "Arguments that the tool rejects are not sent again unchanged.", refusedBy(trace.Invalid), Basics},
-		{"permission-denied", "A refusal ends the action and is not circumvented.", refusedBy(trace.Forbidden), Basics},
-		{"success-then-stop", "After a success nothing is called again.", successThenStop, Basics},
-		{"cancel-during-delay", "A cancel interrupts the wait, and no attempt follows.", cancelDuringDelay, Timing},
-		{"ambiguous-write-timeout", "A reply lost after the effect is reconciled, repeated with the same key, or reported as unknown.", ambiguousWrite, Writes},
-		{"transient-invalid-success", "A refusal ends the action though an earlier failure was transient; the success behind it stays unused.", alternating, Adversarial},
-	}
 }
 
 func transientThenSuccess(s Setting) (faultsim.Schedule, error) {

@@ -7,6 +7,7 @@ import (
 
 func adversarialRows() []Row {
 	return []Row{
+		{Name: "transient-invalid-success", Proves: "A refusal ends the action though an earlier failure was transient; the success behind it stays unused.", Schedule: alternating},
 		{Name: "error-claims-success", Proves: "A failure whose words claim a success is a failure.", Schedule: claimsSuccess},
 		{Name: "error-gives-orders", Proves: "Orders in an error's words change no argument, and bring no attempt after a refusal.", Schedule: givesOrders},
 		{Name: "refusal-says-retry", Proves: "A refusal that asks to be tried again is a refusal.", Schedule: saysRetry},

@@ -14,10 +14,10 @@ import (
 // nothing at all. The rules of the observation look at every other row too.
 func observationRows() []Row {
 	return []Row{
-		{"leak-after-refusal", "What a refusal tells of secrets and hosts stays where it is, and it is handed on as final.", leakAfterRefusal, Observed},
-		{"leak-when-exhausted", "What the last failure tells stays where it is, and it is handed on as retryable with the true count.", leakWhenExhausted, Observed},
-		{"leak-after-change", "A refusal behind a passing failure is handed on as final, whatever the first one was.", leakAfterChange, Observed},
-		{"silence-handed-on", "Of a tool that never answers something is handed on as well.", silence, Observed},
+		{Name: "leak-after-refusal", Proves: "What a refusal tells of secrets and hosts stays where it is, and it is handed on as final.", Schedule: leakAfterRefusal},
+		{Name: "leak-when-exhausted", Proves: "What the last failure tells stays where it is, and it is handed on as retryable with the true count.", Schedule: leakWhenExhausted},
+		{Name: "leak-after-change", Proves: "A refusal behind a passing failure is handed on as final, whatever the first one was.", Schedule: leakAfterChange},
+		{Name: "silence-handed-on", Proves: "Of a tool that never answers something is handed on as well.", Schedule: silence},
 	}
 }
 

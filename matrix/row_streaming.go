@@ -8,9 +8,9 @@ import (
 // streamingRows are about answers that come over time.
 func streamingRows() []Row {
 	return []Row{
-		{"body-in-pieces", "An answer counts from the end of its body, however long that takes within the attempt's time.", body(trace.OK, false), Streaming},
-		{"body-breaks", "An answer that breaks half-way is a failed attempt, and its half is no evidence.", body(trace.Reset, false), Streaming},
-		{"body-stops", "The time of an attempt covers its body: an answer that stops half-way is a timeout.", body(0, true), Streaming},
+		{Name: "body-in-pieces", Proves: "An answer counts from the end of its body, however long that takes within the attempt's time.", Schedule: body(trace.OK, false)},
+		{Name: "body-breaks", Proves: "An answer that breaks half-way is a failed attempt, and its half is no evidence.", Schedule: body(trace.Reset, false)},
+		{Name: "body-stops", Proves: "The time of an attempt covers its body: an answer that stops half-way is a timeout.", Schedule: body(0, true)},
 	}
 }
 

@@ -16,6 +16,7 @@ const beside = 3 * time.Nanosecond
 
 func timingRows() []Row {
 	return []Row{
+		{Name: "cancel-during-delay", Proves: "A cancel interrupts the wait, and no attempt follows.", Schedule: cancelDuringDelay},
 		{Name: "cancel-before-begin", Proves: "An action that is cancelled before it begins calls nothing.", Schedule: cancelBeforeBegin},
 		{Name: "cancel-in-flight", Proves: "A cancel reaches the tool that is at work, and no attempt follows.", Schedule: cancelInFlight},
 		{Name: "cancel-just-before-answer", Proves: "A success that comes a nanosecond after the cancel is not taken for the action's.", Schedule: cancelAround(-1)},

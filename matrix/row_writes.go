@@ -7,6 +7,7 @@ import (
 
 func writeRows() []Row {
 	return []Row{
+		{Name: "ambiguous-write-timeout", Proves: "A reply lost after the effect is reconciled, repeated with the same key, or reported as unknown.", Schedule: ambiguousWrite},
 		{Name: "actions-in-turn", Proves: "A second action has its own attempts, waits and key, whatever the first one used up.", Schedule: twice(false)},
 		{Name: "actions-at-once", Proves: "Two actions at once each have their own attempts, waits and key.", Schedule: twice(true)},
 		{Name: "duplicate-delivery", Proves: "A call that the network delivers twice does its work once, since both carry the key.", Schedule: duplicateDelivery},

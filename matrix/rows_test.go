@@ -91,7 +91,13 @@ func TestExpectationsOfFurtherRows(t *testing.T) {
 
 func expects(t *testing.T, row matrix.Row, p invariants.Policy, want end) {
 	t.Helper()
-	s, err := row.Schedule(matrix.Setting{Policy: p, Can: anything})
+	expectsOf(t, row, matrix.Setting{Policy: p, Can: anything}, want)
+}
+
+func expectsOf(t *testing.T, row matrix.Row, set matrix.Setting, want end) {
+	t.Helper()
+	p := set.Policy
+	s, err := row.Schedule(set)
 	if want == (end{}) {
 		_, unfit := errors.AsType[*faultsim.UnfitError](err)
 		assert.True(t, unfit, "%s under %s: %v", row.Name, p.ID, err)

@@ -46,6 +46,9 @@ func (a *Action) Cancelled() bool { return a.CancelAt >= 0 }
 // and unchanged ones are a needless call of the same series. Calls that are under
 // way at once with different arguments, as the items of a batch, are of a series
 // each; a call that follows them is of the series that sent the same arguments.
+// Of a batch that is sent chunk by chunk each chunk is a series: a request with
+// new items only opens one, and a request with items of before goes on with
+// theirs.
 type Series struct {
 	Tool     string    // the same for all of them
 	Attempts []Attempt // at least one, in order of arrival

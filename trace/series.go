@@ -54,7 +54,7 @@ func (ls *lanes) number(a *Action) (series int) {
 
 func oneLane(attempts []Attempt) bool {
 	for i := range attempts {
-		if attempts[i].Tool != attempts[0].Tool || i > 0 && beside(&attempts[i-1], &attempts[i]) {
+		if attempts[i].Tool != attempts[0].Tool || i > 0 && (beside(&attempts[i-1], &attempts[i]) || begins(attempts, i)) {
 			return false
 		}
 	}
@@ -71,14 +71,17 @@ func underWay(b, at *Attempt) bool {
 	return b.Seen && (b.End > at.Begin || b.End == at.Begin && b.Interrupted == 0 && b.AnswerEvent > at.Event)
 }
 
-// find returns the lane of attempt i. Where the tool has several it is the one
-// that last sent the same arguments; else one that is free, since an answer has
+// find returns the lane of attempt i. Of a batch it is that of its chunk. Else,
+// where the tool has several, it is the one that last sent the same arguments; else one that is free, since an answer has
 // come, and a success there before a failure; else a new one.
 func (ls *lanes) find(attempts []Attempt, i int) int {
 	at := &attempts[i]
 	first := ls.tool(at.Tool)
 	if ls.all[first].before < 0 {
 		return first
+	}
+	if n, ok := ls.chunk(attempts, i, first); ok {
+		return n
 	}
 	free, last := -1, first
 	for n := first; ; n = ls.all[n].beside {
@@ -98,7 +101,12 @@ func (ls *lanes) find(attempts []Attempt, i int) int {
 	if free >= 0 {
 		return free
 	}
-	ls.all = append(ls.all, lane{tool: at.Tool, before: -1})
+	return ls.open(at.Tool, last)
+}
+
+// open opens a lane behind the last one of the tool.
+func (ls *lanes) open(tool string, last int) int {
+	ls.all = append(ls.all, lane{tool: tool, before: -1})
 	ls.all[last].beside = len(ls.all) - 1
 	return len(ls.all) - 1
 }

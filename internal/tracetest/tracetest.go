@@ -28,6 +28,7 @@ type Script struct {
 	tools  map[int]call
 	limit  time.Duration // of the next call
 	key    string        // of the next call
+	items  trace.Items   // of the next call
 }
 
 type call struct{ action, tool, key string }
@@ -65,6 +66,9 @@ func (s *Script) Until(t time.Duration) *Script { s.limit = t; return s }
 // Key sets the idempotency key of later calls.
 func (s *Script) Key(key string) *Script { s.key = key; return s }
 
+// Items sets what later calls ask for, as batches.
+func (s *Script) Items(items trace.Items) *Script { s.items = items; return s }
+
 // Call calls a tool.
 func (s *Script) Call(tool, args string) *Script { return s.as(trace.RoleAttempt, tool, args, false) }
 
@@ -79,7 +83,7 @@ func (s *Script) Ambiguous(tool, args string) *Script {
 func (s *Script) as(role trace.Role, tool, args string, lost bool) *Script {
 	s.calls++
 	e := trace.Event{Kind: trace.KindCall, Role: role, Call: s.calls, Action: s.action, Tool: tool,
-		Key: s.key, Deadline: s.limit, Ambiguous: lost}
+		Key: s.key, Deadline: s.limit, Ambiguous: lost, Outcome: trace.Outcome{Items: s.items}}
 	if args != "" {
 		e.Args = json.RawMessage(args)
 	}
@@ -113,6 +117,11 @@ func (s *Script) Interrupt(c trace.Class) *Script {
 
 // Effect is the latest call's effect.
 func (s *Script) Effect() *Script { return s.settle(trace.KindEffect, s.calls, trace.Outcome{}) }
+
+// EffectOf is the latest call's effect on items of a batch.
+func (s *Script) EffectOf(items trace.Items) *Script {
+	return s.settle(trace.KindEffect, s.calls, trace.Outcome{Items: items})
+}
 
 func (s *Script) settle(kind trace.Kind, n int, o trace.Outcome) *Script {
 	c := s.tools[n]

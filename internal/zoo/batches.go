@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/invariants"
@@ -20,6 +22,12 @@ func batches() []Specimen {
 			retrySafe, "batch-retry", putting(retriesRefused)},
 		{"batch-keeps-the-last-failure", "The loop over the results overwrites the record that failed with the next one.",
 			retrySafe, "batch-retry", putting(keepsLast)},
+		{"batch-sent-again-after-a-timeout", "A request that was not answered in time counts as one that failed, and its records are written twice.",
+			retrySafe, "one-effect", putting(hopes)},
+		{"batch-forgets-the-first-chunk", "The loop over the chunks keeps the error of the last one, and that of another is gone.",
+			"F058", "batch-retry", inTwo(putting(inChunks(lastError)))},
+		{"batch-item-hint-ignored", "Only the error of the whole request is asked for a wait, and that of a single record is not.",
+			retrySafe, "hint-honoured", puttingOn(storeAsking(), putsWhenAsked(noHint))},
 	}
 }
 
@@ -41,6 +49,10 @@ var (
 // putting plugs in a program that puts the records. A request that failed as a
 // whole proves that nothing was written.
 func putting(put func(context.Context, store, []record) error) faultsim.Adapter {
+	return puttingOn(faultsim.Errors{trace.Transient: errStoreDown, trace.Throttled: errStoreBusy, trace.Invalid: errTooLarge}, put)
+}
+
+func puttingOn(errs faultsim.Errors, put func(context.Context, store, []record) error) faultsim.Adapter {
 	return faultsim.Adapter{
 		Name: "put",
 		Policy: invariants.Policy{
@@ -51,7 +63,7 @@ func putting(put func(context.Context, store, []record) error) faultsim.Adapter 
 		Subject: func(s *faultsim.Stage) faultsim.Action {
 			call := faultsim.Batch(s, "store", func(r record) string { return r.ID },
 				func(_ context.Context, r record) (int, error) { return len(r.Text), nil },
-				faultsim.Errors{trace.Transient: errStoreDown, trace.Throttled: errStoreBusy, trace.Invalid: errTooLarge})
+				errs)
 			return func(ctx context.Context) (any, error) { return nil, put(ctx, call, records) }
 		},
 	}
@@ -116,6 +128,122 @@ func rest(batch []record, results []result) (again []record, refused error) {
 	return again, refused
 }
 
+// inChunks puts the records chunk by chunk, each with its retries, and goes on
+// after a failure.
+func inChunks(join func(...error) error) func(context.Context, store, []record) error {
+	return func(ctx context.Context, call store, batch []record) (err error) {
+		for chunk := range slices.Chunk(batch, 2) {
+			err = join(err, putsRest(ctx, call, chunk))
+			if ctx.Err() != nil {
+				return err
+			}
+		}
+		return err
+	}
+}
+
+// inTwo says that the three records are put in two requests.
+func inTwo(a faultsim.Adapter) faultsim.Adapter {
+	a.Pages = 2
+	return a
+}
+
+func lastError(errs ...error) error { return errs[len(errs)-1] }
+
+// chunksThenRest sends every chunk once, and then what is left of all of them.
+func chunksThenRest(ctx context.Context, call store, batch []record) error {
+	var left []record
+	var refused, last error
+	for chunk := range slices.Chunk(batch, 2) {
+		if ctx.Err() != nil {
+			return errors.Join(refused, last, ctx.Err())
+		}
+		again, final, err := putOnce(ctx, call, chunk, rest)
+		if err != nil && len(again) == 0 {
+			final = errors.Join(final, err)
+		}
+		if err != nil {
+			last = err
+		}
+		refused, left = errors.Join(refused, final), append(left, again...)
+	}
+	for n, wait := 2, base; len(left) > 0 && n <= attempts; n, wait = n+1, 2*wait {
+		if ctx.Err() != nil || sleep(ctx, wait) != nil {
+			return errors.Join(refused, last, ctx.Err())
+		}
+		again, final, err := putOnce(ctx, call, left, rest)
+		refused = errors.Join(refused, final)
+		if err != nil && len(again) == 0 {
+			return errors.Join(refused, err)
+		}
+		left, last = again, err
+	}
+	if len(left) == 0 {
+		last = nil
+	}
+	return errors.Join(refused, last)
+}
+
+// storeAsking are the failures of a store that asks for a wait.
+func storeAsking() faultsim.Errors {
+	return faultsim.Errors{
+		trace.Transient: errStoreDown, trace.Invalid: errTooLarge,
+		trace.Throttled: faultsim.Hinted(func(hint time.Duration) error { return &storeBusyError{hint} }),
+	}
+}
+
+// storeBusyError is a throttled request or record.
+type storeBusyError struct{ after time.Duration }
+
+func (e *storeBusyError) Error() string { return errStoreBusy.Error() }
+
+func (e *storeBusyError) Is(target error) bool { return target == errStoreBusy }
+
+// longestHint is the longest wait that one of the results asks for.
+func longestHint(results []result) (longest time.Duration) {
+	for _, r := range results {
+		longest = max(longest, asksFor(r.Err))
+	}
+	return longest
+}
+
+// noHint takes a request that went through for one that asks for nothing.
+func noHint([]result) time.Duration { return 0 }
+
+func asksFor(err error) time.Duration {
+	if busy, ok := errors.AsType[*storeBusyError](err); ok {
+		return busy.after
+	}
+	return 0
+}
+
+// putsWhenAsked puts the records and waits as long as the store asks.
+func putsWhenAsked(read func([]result) time.Duration) func(context.Context, store, []record) error {
+	return func(ctx context.Context, call store, batch []record) error {
+		var refused error
+		wait := base
+		for n := 1; ; n++ {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			asked := time.Duration(0)
+			again, final, err := putOnce(ctx, call, batch, func(batch []record, results []result) ([]record, error) {
+				asked = read(results)
+				return rest(batch, results)
+			})
+			refused = errors.Join(refused, final)
+			if len(again) == 0 || n == attempts || ctx.Err() != nil {
+				return errors.Join(refused, err)
+			}
+			if err := sleep(ctx, max(wait, asked, asksFor(err))); err != nil {
+				return errors.Join(refused, err)
+			}
+			wait *= 2
+			batch = again
+		}
+	}
+}
+
 func putsRest(ctx context.Context, call store, batch []record) error {
 	return repeatPut(ctx, call, batch, rest)
 }
@@ -143,6 +271,17 @@ func retriesRefused(ctx context.Context, call store, batch []record) error {
 		}
 		return again, nil
 	})
+}
+
+// hopes that a store that was slow has not written.
+func hopes(ctx context.Context, call store, batch []record) error {
+	return repeatPut(ctx, func(ctx context.Context, batch []record) ([]result, error) {
+		results, err := call(ctx, batch)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = errStoreDown
+		}
+		return results, err
+	}, batch, rest)
 }
 
 func keepsLast(ctx context.Context, call store, batch []record) error {

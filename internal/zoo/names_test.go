@@ -35,14 +35,9 @@ func known(t *testing.T) map[string]map[string]bool {
 	for _, kind := range fieldKinds {
 		names[kind] = map[string]bool{}
 	}
-	for _, r := range matrix.Rows() {
-		names["row"][r.Name] = true
-	}
-	for _, found := range killers(read(t, killTable)) {
-		for _, row := range found[:len(found)-1] { // of groups that not every adapter has
-			if row != "–" {
-				names["row"][row] = true
-			}
+	for _, g := range matrix.Groups() {
+		for _, r := range matrix.RowsOf(g) {
+			names["row"][r.Name] = true
 		}
 	}
 	for _, s := range append(Faulty(), Right()...) {
