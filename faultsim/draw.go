@@ -137,12 +137,13 @@ func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
 	if len(tool.retried)+len(tool.refused) == 0 && tool.items == nil {
 		return nil
 	}
-	most := min(d.p.MaxAttempts, 16) + 1
-	if d.p.MaxAttempts == invariants.Unlimited {
+	allowed := d.p.Most()
+	most := min(allowed, 16) + 1
+	if allowed == invariants.Unlimited {
 		most = 8
 	}
-	if d.p.MaxAttempts > most && len(tool.retried) > 0 && oneIn(t, 4) {
-		return slices.Repeat(tool.retried[:1], min(d.p.MaxAttempts+1, longest))
+	if allowed > most && len(tool.retried) > 0 && oneIn(t, 4) {
+		return slices.Repeat(tool.retried[:1], min(allowed+1, longest))
 	}
 	n := below(t, most+1)
 	faults := make([]Fault, 0, n)

@@ -35,6 +35,9 @@ func (p *Policy) rules() []Invariant {
 	if p.Budget > 0 {
 		list = append(list, WithinBudget(*p))
 	}
+	if p.Spend > 0 {
+		list = append(list, WithinSpend(*p))
+	}
 	if !p.Repeatable || p.Key != "" {
 		list = append(list, OneEffect())
 	}

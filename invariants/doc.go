@@ -40,7 +40,7 @@
 // Each names one fault, needs no policy or little of it, and reads well in a
 // report: [MaxAttempts], [NoRetryAfter], [StopAfterSuccess], [SameArguments],
 // [OneKey], [OneEffect], [NoFirstDelay], [NoLastDelay], [WaitsInWindow],
-// [HintHonoured], [WithinDeadline], [WithinBudget], [AttemptTimeout], [WholeAttempt],
+// [HintHonoured], [WithinDeadline], [WithinBudget], [WithinSpend], [AttemptTimeout], [WholeAttempt],
 // [NoAttemptAfterCancel], [NoCallOnDeadContext], [EndsAtCancel],
 // [CancelReachesTool], [NoAttemptAfterEnd], [HonestEnding], [OneTerminal],
 // [NothingLeft], [Returns], [NoPanic], [NoSpin]. [Policy.Invariants] is all
@@ -63,6 +63,13 @@
 //		}
 //		invariants.Verify(t, weather.Trace(), invariants.MaxAttempts(3), invariants.SameArguments())
 //	}
+//
+// # Cost
+//
+// [Policy.Price] is what one attempt costs, whatever becomes of it, and
+// [Policy.Spend] what the attempts of one action may cost in all: tokens, cents
+// or metered requests. The automaton stops with the reason budget where the next
+// attempt would exceed it, and [WithinSpend] names the attempt that did.
 //
 // # Circuit breakers
 //

@@ -26,7 +26,7 @@ func honestEnding(p *Policy) Invariant {
 				v.reached(a)
 				return v
 			}
-			late := timeUp(a) || p.Budget > 0 && a.End-a.Begin >= p.Budget
+			late := timeUp(a) || p.Budget > 0 && a.End-a.Begin >= p.Budget || p.spentOn(a)
 			if text, advice := dishonesty(&sc, a, late); text != "" {
 				v.report(a, text, p.adviceFor(a, advice), lastAnswer(a), a.EndEvent)
 			}

@@ -107,7 +107,11 @@ func outlived(at *trace.Attempt) bool {
 // read takes the outcome for what the caller went by.
 func (w *walk) read(o trace.Outcome, at time.Duration) {
 	w.went, w.end = o, at
-	w.d = w.auto.Next(o, at)
+	if w.p.Spend > 0 && len(w.a.Series) > 1 {
+		w.shareSpend()
+	} else {
+		w.d = w.auto.Next(o, at)
+	}
 	w.side, w.fresh = 0, false
 	if w.then != nil && len(w.sc.side) > 0 {
 		w.aside()

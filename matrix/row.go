@@ -90,8 +90,8 @@ func transientThenSuccess(s Setting) (faultsim.Schedule, error) {
 
 func transientUntilExhausted(s Setting) (faultsim.Schedule, error) {
 	f, err := s.Retried()
-	n := s.Policy.MaxAttempts + 1
-	if s.Policy.MaxAttempts == invariants.Unlimited {
+	n := s.Policy.Most() + 1
+	if s.Policy.Most() == invariants.Unlimited {
 		n = 200
 	}
 	faults := make([]faultsim.Fault, n)

@@ -61,6 +61,7 @@ func Right() []Specimen {
 		specimen("hook-kept-apart", hooked(apart)),
 		specimen("http-quota", onRoute(webPolicy(), metered(), func(a *webAgent) { a.refused = readsQuota })),
 		specimen("http-junk-hint", onRoute(webPolicy(), mumbling(), func(*webAgent) {})),
+		specimen("counts-its-cost", metering(purse{})),
 		specimen("http-broken-answer-asked-again", rereading(func() func(io.Reader, *forecast) error { return decodeAlone })),
 	}
 }

@@ -1,0 +1,17 @@
+package matrix
+
+import "github.com/rehearse-go/rehearse/faultsim"
+
+// RowsFor returns the rows that [Run] plays for the adapter: [Rows], and behind
+// them those of what not every adapter declares. Without the declaration such
+// rows are left out, since a skipped line in every grid would say nothing.
+func RowsFor(a faultsim.Adapter) []Row {
+	rows := Rows()
+	if a.Policy.Spend > 0 {
+		rows = append(rows, spendRows()...)
+	}
+	if a.Observation != nil {
+		rows = append(rows, observationRows()...)
+	}
+	return rows
+}
