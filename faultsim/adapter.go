@@ -58,6 +58,13 @@ type Adapter struct {
 	// trace.ReasonBreakerOpen. Nil: there is no breaker.
 	Breaker *invariants.Breaker
 
+	// Allowance is the contract of a budget that many actions share. With it,
+	// [Check] draws schedules that use it up as well: many actions, in turn or at
+	// once. It must be small enough for a trial to reach its end. Reason must then
+	// say which error tells that nothing is left, trace.ReasonBudget. Nil: there is
+	// none.
+	Allowance *invariants.Allowance
+
 	// Observation is the contract of what the code hands on when it fails, and
 	// Observe returns it: the tool result for the model, or the part of the
 	// returned error that says the same. It is asked after each action and
@@ -79,8 +86,8 @@ type Adapter struct {
 // invariants returns all rules that the adapter is held to.
 func (a *Adapter) invariants() []invariants.Invariant {
 	implied := contractOf(&a.Policy).invariants
-	if a.Breaker != nil {
-		implied = a.Breaker.Invariants(a.Policy)
+	if a.Breaker != nil || a.Allowance != nil {
+		implied = invariants.Contract{Policy: a.Policy, Breaker: a.Breaker, Allowance: a.Allowance}.Invariants()
 	}
 	if a.Observation != nil { // after the policy's: a wrong attempt is not the observation's fault
 		implied = slices.Concat(implied, a.Observation.Invariants(a.Policy))
@@ -150,6 +157,9 @@ func (a *Adapter) validate() error {
 	}
 	if a.Breaker != nil {
 		errs = append(errs, a.validateBreaker())
+	}
+	if a.Allowance != nil {
+		errs = append(errs, a.validateAllowance())
 	}
 	if a.Observation != nil {
 		errs = append(errs, a.validateObservation())

@@ -18,6 +18,7 @@ type drawer struct {
 	tools   []drawnTool
 	single  bool                // one action only
 	breaker *invariants.Breaker // nil: none
+	shared  bool                // actions share an allowance
 	canary  bool                // plant canaries
 }
 
@@ -32,7 +33,7 @@ type drawnTool struct {
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
-	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil}
+	d := &drawer{p: &a.Policy, breaker: a.Breaker, shared: a.Allowance != nil, canary: a.Observation != nil}
 	for _, t := range tools {
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
@@ -89,6 +90,9 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 	return rapid.Custom(func(t *rapid.T) Schedule {
 		if d.breaker != nil && !d.single && coin(t) {
 			return d.forBreaker(t)
+		}
+		if d.shared && !d.single && coin(t) {
+			return d.forAllowance(t)
 		}
 		n := 1
 		if !d.single && oneIn(t, 3) {

@@ -1,5 +1,47 @@
 package invariants
 
+import "github.com/rehearse-go/rehearse/trace"
+
+// A Contract is all that is declared of how a program retries: the policy of
+// one action, and what counts the attempts of all actions beside it.
+type Contract struct {
+	Policy    Policy
+	Breaker   *Breaker   // nil: none
+	Allowance *Allowance // nil: none
+}
+
+// Invariants returns all that the contract implies: [Policy.Invariants], with
+// [CircuitBreaker] and [WithinAllowance] among the narrow rules, and with a
+// [Conforms] and a [HonestEnding] that let an action end as breaker-open or
+// budget where an attempt would be due. Whether it was right to refuse is the
+// business of the narrow rules.
+func (c Contract) Invariants() []Invariant {
+	if c.Breaker == nil && c.Allowance == nil {
+		return c.Policy.Invariants()
+	}
+	var list []Invariant
+	for _, inv := range c.Policy.Invariants() {
+		switch inv.Name {
+		case "conforms":
+			inv = conforms(c.Policy, c.Breaker, c.Allowance)
+		case "honest-ending":
+			if c.Allowance != nil {
+				list = append(list, withinAllowance(*c.Allowance, &c.Policy))
+				inv = mayRefuse(honestEnding(&c.Policy, true), trace.ReasonBudget)
+			}
+			if c.Breaker != nil {
+				inv = mayRefuse(inv, trace.ReasonBreakerOpen)
+			}
+		}
+		list = append(list, inv)
+		if inv.Name == "no-spin" && c.Breaker != nil {
+			// Early: what a wrong breaker does looks like a fault of many other rules.
+			list = append(list, circuitBreaker(*c.Breaker, &c.Policy))
+		}
+	}
+	return list
+}
+
 // Invariants returns all that the contract implies. The narrow rules come
 // first, so that the first finding names the fault; [Conforms] comes last. Rules
 // that the policy makes void are left out.
@@ -41,5 +83,5 @@ func (p *Policy) rules() []Invariant {
 	if !p.Repeatable || p.Key != "" {
 		list = append(list, OneEffect())
 	}
-	return append(list, honestEnding(p), OneTerminal(), NothingLeft())
+	return append(list, honestEnding(p, false), OneTerminal(), NothingLeft())
 }

@@ -71,6 +71,14 @@
 // or metered requests. The automaton stops with the reason budget where the next
 // attempt would exceed it, and [WithinSpend] names the attempt that did.
 //
+// # What many actions share
+//
+// An [Allowance] is a budget that all actions use together: calls, cost or the
+// tools' time of a session. It lies beside the policy, as a breaker does.
+// [WithinAllowance] counts the attempts of the whole trace, also those of actions
+// at once, and finds what is refused while something is left; a refused action
+// ends as budget. [Contract] puts policy, breaker and allowance together.
+//
 // # Circuit breakers
 //
 // A [Breaker] is a contract of its own, beside the policy: a breaker counts the

@@ -28,13 +28,17 @@ func (l *line) judge(set Setting, e *faultsim.Expectation, r *faultsim.Result) {
 	}
 }
 
-// refused adds what a declared breaker may do to an expectation, which knows of
-// the policy only: the main tool is called less often, and the action ends as
-// refused, or as its fallback leaves it. Whether a refusal was due is the
-// business of [invariants.CircuitBreaker]. A fallback that is asked is no proof
+// refused adds what a declared breaker or allowance may do to an expectation,
+// which knows of the policy only: the main tool is called less often, and the
+// action ends as refused, or as the breaker's fallback leaves it. Whether a
+// refusal was due is the business of [invariants.CircuitBreaker] and
+// [invariants.WithinAllowance]. A fallback that is asked is no proof
 // of one, so that the tool must have failed often enough.
 func (s *Setting) refused(tr *trace.Trace, seen trace.Reason, e faultsim.Expectation) faultsim.Expectation {
 	b, act := s.breaker, declared(tr)
+	if s.allowance != nil && seen == trace.ReasonBudget {
+		e.Least, e.Reasons = 0, append(slices.Clone(e.Reasons), seen)
+	}
 	if b == nil || act == nil {
 		return e
 	}

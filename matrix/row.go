@@ -31,7 +31,8 @@ type Setting struct {
 	Can    func(faultsim.Fault) bool // whether the main tool can answer so
 	Tools  []string                  // names of the tools on the stage, the main one first
 
-	breaker *invariants.Breaker // that the adapter declares; nil: none
+	breaker   *invariants.Breaker   // that the adapter declares; nil: none
+	allowance *invariants.Allowance // likewise
 }
 
 // Fixed is the Schedule of a row that is the same for every adapter.
