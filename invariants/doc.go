@@ -92,8 +92,9 @@
 //
 // A retrying caller over a retrying client multiplies. Where trace.Layer names
 // the layers, every attempt tells which made it; [PhysicalAttempts] bounds what
-// an action costs over all layers and tools and shows the product, and
-// [Attributed] wants no attempt without a layer. Neither is part of a policy.
+// an action costs over all layers and tools and shows the product,
+// [Attributed] wants no attempt without a layer, and [RetryOwners] says for each
+// class which layer may retry it. None of them is part of a policy.
 //
 // # Batches
 //

@@ -62,6 +62,7 @@ func Right() []Specimen {
 		specimen("http-quota", onRoute(webPolicy(), metered(), func(a *webAgent) { a.refused = readsQuota })),
 		specimen("http-junk-hint", onRoute(webPolicy(), mumbling(), func(*webAgent) {})),
 		specimen("counts-its-cost", metering(purse{})),
+		specimen("retries-owned-by-class", split(tiers{})),
 		specimen("session-of-calls", sharing(fewCalls, func(*session) {})),
 		specimen("session-of-costs", sharing(someCost, func(*session) {})),
 		specimen("session-of-time", sharing(someTime, func(*session) {})),
