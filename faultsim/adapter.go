@@ -65,6 +65,12 @@ type Adapter struct {
 	// none.
 	Allowance *invariants.Allowance
 
+	// Spreads says that the jitter of the waits differs between callers, so that
+	// those that fail together do not come back together. With it, [Check] also
+	// draws [Together] callers that all fail at once. False: it may be the same
+	// for all, as where a test hands in its own.
+	Spreads bool
+
 	// Observation is the contract of what the code hands on when it fails, and
 	// Observe returns it: the tool result for the model, or the part of the
 	// returned error that says the same. It is asked after each action and
@@ -86,8 +92,8 @@ type Adapter struct {
 // invariants returns all rules that the adapter is held to.
 func (a *Adapter) invariants() []invariants.Invariant {
 	implied := contractOf(&a.Policy).invariants
-	if a.Breaker != nil || a.Allowance != nil {
-		implied = invariants.Contract{Policy: a.Policy, Breaker: a.Breaker, Allowance: a.Allowance}.Invariants()
+	if a.Breaker != nil || a.Allowance != nil || a.Spreads {
+		implied = invariants.Contract{Policy: a.Policy, Breaker: a.Breaker, Allowance: a.Allowance, Spreads: a.Spreads}.Invariants()
 	}
 	if a.Observation != nil { // after the policy's: a wrong attempt is not the observation's fault
 		implied = slices.Concat(implied, a.Observation.Invariants(a.Policy))
@@ -160,6 +166,9 @@ func (a *Adapter) validate() error {
 	}
 	if a.Allowance != nil {
 		errs = append(errs, a.validateAllowance())
+	}
+	if a.Spreads {
+		errs = append(errs, a.validateSpread())
 	}
 	if a.Observation != nil {
 		errs = append(errs, a.validateObservation())

@@ -19,6 +19,7 @@ type drawer struct {
 	single  bool                // one action only
 	breaker *invariants.Breaker // nil: none
 	shared  bool                // actions share an allowance
+	spreads bool                // jitter parts callers that fail together
 	canary  bool                // plant canaries
 }
 
@@ -33,7 +34,7 @@ type drawnTool struct {
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
-	d := &drawer{p: &a.Policy, breaker: a.Breaker, shared: a.Allowance != nil, canary: a.Observation != nil}
+	d := &drawer{p: &a.Policy, breaker: a.Breaker, shared: a.Allowance != nil, spreads: a.Spreads, canary: a.Observation != nil}
 	for _, t := range tools {
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
@@ -93,6 +94,9 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		}
 		if d.shared && !d.single && coin(t) {
 			return d.forAllowance(t)
+		}
+		if d.spreads && !d.single && oneIn(t, 3) {
+			return d.wave(t)
 		}
 		n := 1
 		if !d.single && oneIn(t, 3) {

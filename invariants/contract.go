@@ -8,15 +8,16 @@ type Contract struct {
 	Policy    Policy
 	Breaker   *Breaker   // nil: none
 	Allowance *Allowance // nil: none
+	Spreads   bool       // the jitter differs between callers
 }
 
 // Invariants returns all that the contract implies: [Policy.Invariants], with
-// [CircuitBreaker] and [WithinAllowance] among the narrow rules, and with a
+// [CircuitBreaker], [JitterSpreads] and [WithinAllowance] among the narrow rules, and with a
 // [Conforms] and a [HonestEnding] that let an action end as breaker-open or
 // budget where an attempt would be due. Whether it was right to refuse is the
 // business of the narrow rules.
 func (c Contract) Invariants() []Invariant {
-	if c.Breaker == nil && c.Allowance == nil {
+	if c.Breaker == nil && c.Allowance == nil && !c.Spreads {
 		return c.Policy.Invariants()
 	}
 	var list []Invariant
@@ -25,6 +26,9 @@ func (c Contract) Invariants() []Invariant {
 		case "conforms":
 			inv = conforms(c.Policy, c.Breaker, c.Allowance)
 		case "honest-ending":
+			if c.Spreads {
+				list = append(list, JitterSpreads(c.Policy))
+			}
 			if c.Allowance != nil {
 				list = append(list, withinAllowance(*c.Allowance, &c.Policy))
 				inv = mayRefuse(honestEnding(&c.Policy, true), trace.ReasonBudget)

@@ -71,6 +71,13 @@
 // or metered requests. The automaton stops with the reason budget where the next
 // attempt would exceed it, and [WithinSpend] names the attempt that did.
 //
+// # Callers in step
+//
+// A window is kept by a jitter that is the same for all callers too.
+// [JitterSpreads] compares the waits of several actions, where chance would make
+// them all the same less than once in 1e9. It is declared, not implied: a test may
+// hand in a jitter of its own.
+//
 // # What many actions share
 //
 // An [Allowance] is a budget that all actions use together: calls, cost or the

@@ -33,10 +33,13 @@
 //
 // The grid files the rows by [Group]: the basics of calls and ends; timing,
 // with cancels, deadlines and hints a nanosecond before and after what they
-// meet; writes, with effects and with what two actions share; what a hostile
-// tool sends; where budgets are declared, the end of what an action may spend and
-// of what many share; and, where the adapter declares an Observation, failures
-// whose words leak. In each group the rows of the article come first, in its order.
+// meet; writes, with effects and with what two actions share; and what a hostile
+// tool sends. In each group the rows of the article come first, in its order.
+//
+// Behind them stand rows of what an adapter may declare ([RowsFor]): the end of
+// what an action may spend and of what many share, callers that fail together
+// where the jitter spreads, and failures whose words leak where there is an
+// Observation.
 //
 // # Which rows apply
 //
