@@ -65,6 +65,10 @@ type Adapter struct {
 	// none.
 	Allowance *invariants.Allowance
 
+	// Allowed names the tools that an action may call. The stage must have one
+	// that it may not call. Empty: it may call all of them.
+	Allowed []string
+
 	// Spreads says that the jitter of the waits differs between callers, so that
 	// those that fail together do not come back together. With it, [Check] also
 	// draws [Together] callers that all fail at once. False: it may be the same
@@ -89,11 +93,17 @@ type Adapter struct {
 	Trials int
 }
 
+// Contract is what the adapter declares, apart from its Observation and from
+// rules of its own.
+func (a *Adapter) Contract() invariants.Contract {
+	return invariants.Contract{Policy: a.Policy, Breaker: a.Breaker, Allowance: a.Allowance, Allowed: a.Allowed, Spreads: a.Spreads}
+}
+
 // invariants returns all rules that the adapter is held to.
 func (a *Adapter) invariants() []invariants.Invariant {
 	implied := contractOf(&a.Policy).invariants
-	if a.Breaker != nil || a.Allowance != nil || a.Spreads {
-		implied = invariants.Contract{Policy: a.Policy, Breaker: a.Breaker, Allowance: a.Allowance, Spreads: a.Spreads}.Invariants()
+	if c := a.Contract(); !c.Plain() {
+		implied = c.Invariants()
 	}
 	if a.Observation != nil { // after the policy's: a wrong attempt is not the observation's fault
 		implied = slices.Concat(implied, a.Observation.Invariants(a.Policy))

@@ -124,6 +124,9 @@ func (x *trial) phases(t *testing.T) {
 	if err == nil && x.a.Allowance != nil {
 		err = x.stage.bounds(x.a.Allowance)
 	}
+	if err == nil && len(x.a.Allowed) > 0 {
+		err = x.stage.forbids(x.a.Allowed)
+	}
 	if err == nil && !x.drawn {
 		err = x.stage.fits(x.s)
 	}

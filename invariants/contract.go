@@ -8,16 +8,22 @@ type Contract struct {
 	Policy    Policy
 	Breaker   *Breaker   // nil: none
 	Allowance *Allowance // nil: none
+	Allowed   []string   // the tools that an action may call; empty: any
 	Spreads   bool       // the jitter differs between callers
 }
 
+// Plain reports whether there is nothing beside the policy.
+func (c *Contract) Plain() bool {
+	return c.Breaker == nil && c.Allowance == nil && len(c.Allowed) == 0 && !c.Spreads
+}
+
 // Invariants returns all that the contract implies: [Policy.Invariants], with
-// [CircuitBreaker], [JitterSpreads] and [WithinAllowance] among the narrow rules, and with a
+// [CircuitBreaker], [AllowedTools], [JitterSpreads] and [WithinAllowance] among the narrow rules, and with a
 // [Conforms] and a [HonestEnding] that let an action end as breaker-open or
 // budget where an attempt would be due. Whether it was right to refuse is the
 // business of the narrow rules.
 func (c Contract) Invariants() []Invariant {
-	if c.Breaker == nil && c.Allowance == nil && !c.Spreads {
+	if c.Plain() {
 		return c.Policy.Invariants()
 	}
 	var list []Invariant
@@ -38,9 +44,15 @@ func (c Contract) Invariants() []Invariant {
 			}
 		}
 		list = append(list, inv)
-		if inv.Name == "no-spin" && c.Breaker != nil {
-			// Early: what a wrong breaker does looks like a fault of many other rules.
+		if inv.Name != "no-spin" {
+			continue
+		}
+		// Early: what these find looks like a fault of many other rules.
+		if c.Breaker != nil {
 			list = append(list, circuitBreaker(*c.Breaker, &c.Policy))
+		}
+		if len(c.Allowed) > 0 {
+			list = append(list, WhereItApplies(AllowedTools(c.Allowed...)))
 		}
 	}
 	return list

@@ -78,6 +78,11 @@
 // them all the same less than once in 1e9. It is declared, not implied: a test may
 // hand in a jitter of its own.
 //
+// # Tools that an action may call
+//
+// A retry budget gives no further rights. [AllowedTools] names the tools that an
+// action may call, and finds the one that it turned to when those were down.
+//
 // # What many actions share
 //
 // An [Allowance] is a budget that all actions use together: calls, cost or the

@@ -10,6 +10,9 @@ func RowsFor(a faultsim.Adapter) []Row {
 	if a.Policy.Spend > 0 {
 		rows = append(rows, spendRows()...)
 	}
+	if len(a.Allowed) > 0 {
+		rows = append(rows, allowedRows()...)
+	}
 	if a.Spreads {
 		rows = append(rows, spreadRows()...)
 	}

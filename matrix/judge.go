@@ -36,6 +36,9 @@ func (l *line) judge(set Setting, e *faultsim.Expectation, r *faultsim.Result) {
 // of one, so that the tool must have failed often enough.
 func (s *Setting) refused(tr *trace.Trace, seen trace.Reason, e faultsim.Expectation) faultsim.Expectation {
 	b, act := s.breaker, declared(tr)
+	if act != nil && s.turnedTo(act) {
+		e.Reasons = append(slices.Clone(e.Reasons), seen)
+	}
 	if s.allowance != nil && seen == trace.ReasonBudget {
 		e.Least, e.Reasons = 0, append(slices.Clone(e.Reasons), seen)
 	}
@@ -47,6 +50,12 @@ func (s *Setting) refused(tr *trace.Trace, seen trace.Reason, e faultsim.Expecta
 		e.Least, e.Reasons = 0, append(slices.Clone(e.Reasons), seen)
 	}
 	return e
+}
+
+// turnedTo reports whether the action went on to another tool that it may call:
+// then its end is that tool's.
+func (s *Setting) turnedTo(a *trace.Action) bool {
+	return slices.ContainsFunc(s.allowed, func(tool string) bool { return tool != s.Tools[0] && made(a, tool) > 0 })
 }
 
 // failures counts the attempts of the tool that the breaker counts as failures.

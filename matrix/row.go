@@ -33,6 +33,7 @@ type Setting struct {
 
 	breaker   *invariants.Breaker   // that the adapter declares; nil: none
 	allowance *invariants.Allowance // likewise
+	allowed   []string              // the tools that an action may call; empty: any
 }
 
 // Fixed is the Schedule of a row that is the same for every adapter.

@@ -72,7 +72,7 @@ func rulesOf(s Specimen) []invariants.Invariant {
 // implied lists those of them that follow from what is declared.
 func implied(s Specimen) []invariants.Invariant {
 	a := &s.Adapter
-	all := invariants.Contract{Policy: a.Policy, Breaker: a.Breaker, Allowance: a.Allowance, Spreads: a.Spreads}.Invariants()
+	all := a.Contract().Invariants()
 	if a.Observation != nil {
 		all = append(all, a.Observation.Invariants(a.Policy)...)
 	}

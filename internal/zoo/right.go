@@ -67,6 +67,8 @@ func Right() []Specimen {
 		specimen("decorrelated-jitter-spreads", spread(built(jittered(6, invariants.DecorrelatedJitter), failures(), decorrelated))),
 		specimen("cap-behind-the-jitter", spread(agents(capAfterJitter(), failures(), tryTimes(8, jitterThenCap)))),
 		specimen("jitter-over-the-hint", spread(agents(overHints(), throttling(), hintsThen(over)))),
+		specimen("fails-without-the-approved-tool", approving([]string{"weather"}, func(t stations) []tool { return []tool{t.weather} })),
+		specimen("approved-alternative", approving([]string{"weather", "almanac"}, func(t stations) []tool { return []tool{t.weather, t.almanac} })),
 		specimen("retries-owned-by-class", split(tiers{})),
 		specimen("session-of-calls", sharing(fewCalls, func(*session) {})),
 		specimen("session-of-costs", sharing(someCost, func(*session) {})),
