@@ -69,6 +69,11 @@ type Adapter struct {
 	// that it may not call. Empty: it may call all of them.
 	Allowed []string
 
+	// EscalatesAfter is how many actions in a row may fail before the turn is handed
+	// on: no tool is called any more, and Reason says trace.ReasonEscalated. A trial
+	// is one turn. With it, [Check] draws such rows as well. 0: nothing is handed on.
+	EscalatesAfter int
+
 	// Spreads says that the jitter of the waits differs between callers, so that
 	// those that fail together do not come back together. With it, [Check] also
 	// draws [Together] callers that all fail at once. False: it may be the same
@@ -96,7 +101,7 @@ type Adapter struct {
 // Contract is what the adapter declares, apart from its Observation and from
 // rules of its own.
 func (a *Adapter) Contract() invariants.Contract {
-	return invariants.Contract{Policy: a.Policy, Breaker: a.Breaker, Allowance: a.Allowance, Allowed: a.Allowed, Spreads: a.Spreads}
+	return invariants.Contract{Policy: a.Policy, Breaker: a.Breaker, Allowance: a.Allowance, Allowed: a.Allowed, EscalatesAfter: a.EscalatesAfter, Spreads: a.Spreads}
 }
 
 // invariants returns all rules that the adapter is held to.
@@ -176,6 +181,9 @@ func (a *Adapter) validate() error {
 	}
 	if a.Allowance != nil {
 		errs = append(errs, a.validateAllowance())
+	}
+	if a.EscalatesAfter != 0 {
+		errs = append(errs, a.validateEscalation())
 	}
 	if a.Spreads {
 		errs = append(errs, a.validateSpread())

@@ -115,6 +115,9 @@
 // Where the adapter declares an Allowance, half of the schedules use it up: up to
 // twelve actions that fail throughout or are answered, in turn or at once.
 //
+// Where it EscalatesAfter so many failures, a quarter of the schedules are turns
+// in which most actions fail.
+//
 // Where its jitter Spreads, one schedule in eight has [Together] callers at once
 // that all fail in the same way.
 //

@@ -19,6 +19,7 @@ type drawer struct {
 	single  bool                // one action only
 	breaker *invariants.Breaker // nil: none
 	shared  bool                // actions share an allowance
+	row     int                 // failed actions after which the turn is handed on; 0: it never is
 	spreads bool                // jitter parts callers that fail together
 	canary  bool                // plant canaries
 }
@@ -34,7 +35,7 @@ type drawnTool struct {
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
-	d := &drawer{p: &a.Policy, breaker: a.Breaker, shared: a.Allowance != nil, spreads: a.Spreads, canary: a.Observation != nil}
+	d := &drawer{p: &a.Policy, breaker: a.Breaker, shared: a.Allowance != nil, row: a.EscalatesAfter, spreads: a.Spreads, canary: a.Observation != nil}
 	for _, t := range tools {
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
@@ -94,6 +95,9 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		}
 		if d.shared && !d.single && coin(t) {
 			return d.forAllowance(t)
+		}
+		if d.row > 0 && !d.single && oneIn(t, 2) {
+			return d.turn(t)
 		}
 		if d.spreads && !d.single && oneIn(t, 3) {
 			return d.wave(t)

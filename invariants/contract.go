@@ -9,16 +9,19 @@ type Contract struct {
 	Breaker   *Breaker   // nil: none
 	Allowance *Allowance // nil: none
 	Allowed   []string   // the tools that an action may call; empty: any
-	Spreads   bool       // the jitter differs between callers
+
+	EscalatesAfter int // failed actions in a row after which the turn is handed on; 0: it never is
+
+	Spreads bool // the jitter differs between callers
 }
 
 // Plain reports whether there is nothing beside the policy.
 func (c *Contract) Plain() bool {
-	return c.Breaker == nil && c.Allowance == nil && len(c.Allowed) == 0 && !c.Spreads
+	return c.Breaker == nil && c.Allowance == nil && len(c.Allowed) == 0 && c.EscalatesAfter == 0 && !c.Spreads
 }
 
 // Invariants returns all that the contract implies: [Policy.Invariants], with
-// [CircuitBreaker], [AllowedTools], [JitterSpreads] and [WithinAllowance] among the narrow rules, and with a
+// [CircuitBreaker], [AllowedTools], [EscalatesAfter], [JitterSpreads] and [WithinAllowance] among the narrow rules, and with a
 // [Conforms] and a [HonestEnding] that let an action end as breaker-open or
 // budget where an attempt would be due. Whether it was right to refuse is the
 // business of the narrow rules.
@@ -53,6 +56,9 @@ func (c Contract) Invariants() []Invariant {
 		}
 		if len(c.Allowed) > 0 {
 			list = append(list, WhereItApplies(AllowedTools(c.Allowed...)))
+		}
+		if c.EscalatesAfter > 0 {
+			list = append(list, EscalatesAfter(c.EscalatesAfter))
 		}
 	}
 	return list

@@ -83,6 +83,12 @@
 // A retry budget gives no further rights. [AllowedTools] names the tools that an
 // action may call, and finds the one that it turned to when those were down.
 //
+// # Failures in a row
+//
+// [EscalatesAfter] counts failed actions over the trace, which is one turn of an
+// agent: once so many in a row have failed, no tool is called any more, and the
+// next action ends as escalated.
+//
 // # What many actions share
 //
 // An [Allowance] is a budget that all actions use together: calls, cost or the

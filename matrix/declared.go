@@ -16,6 +16,9 @@ func RowsFor(a faultsim.Adapter) []Row {
 	if a.Spreads {
 		rows = append(rows, spreadRows()...)
 	}
+	if a.EscalatesAfter > 0 {
+		rows = append(rows, escalationRows()...)
+	}
 	if a.Allowance != nil {
 		rows = append(rows, allowanceRows()...)
 	}

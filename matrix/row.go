@@ -34,6 +34,7 @@ type Setting struct {
 	breaker   *invariants.Breaker   // that the adapter declares; nil: none
 	allowance *invariants.Allowance // likewise
 	allowed   []string              // the tools that an action may call; empty: any
+	escalates int                   // failed actions in a row after which the turn is handed on; 0: never
 }
 
 // Fixed is the Schedule of a row that is the same for every adapter.

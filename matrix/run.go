@@ -81,7 +81,7 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 		return Setting{}, nil, err
 	}
 	rows := append(RowsFor(a), own...)
-	return Setting{Policy: a.Policy, Can: can, Tools: names, breaker: a.Breaker, allowance: a.Allowance, allowed: a.Allowed}, rows, validate(rows)
+	return Setting{Policy: a.Policy, Can: can, Tools: names, breaker: a.Breaker, allowance: a.Allowance, allowed: a.Allowed, escalates: a.EscalatesAfter}, rows, validate(rows)
 }
 
 // validate reports rows that cannot be run.

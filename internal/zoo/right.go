@@ -69,6 +69,8 @@ func Right() []Specimen {
 		specimen("jitter-over-the-hint", spread(agents(overHints(), throttling(), hintsThen(over)))),
 		specimen("fails-without-the-approved-tool", approving([]string{"weather"}, func(t stations) []tool { return []tool{t.weather} })),
 		specimen("approved-alternative", approving([]string{"weather", "almanac"}, func(t stations) []tool { return []tool{t.weather, t.almanac} })),
+		specimen("turn-handed-on", turning(func(*loopTurn) {})),
+		specimen("turn-handed-on-with-the-last-failure", turning(func(l *loopTurn) { l.tells = true })),
 		specimen("retries-owned-by-class", split(tiers{})),
 		specimen("session-of-calls", sharing(fewCalls, func(*session) {})),
 		specimen("session-of-costs", sharing(someCost, func(*session) {})),
