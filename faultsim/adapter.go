@@ -66,6 +66,28 @@ type Adapter struct {
 	// trace.ReasonBreakerOpen. Nil: there is no breaker.
 	Breaker *invariants.Breaker
 
+	// Allowance is the contract of a budget that many actions share. With it,
+	// [Check] draws schedules that use it up as well: many actions, in turn or at
+	// once. It must be small enough for a trial to reach its end. Reason must then
+	// say which error tells that nothing is left, trace.ReasonBudget. Nil: there is
+	// none.
+	Allowance *invariants.Allowance
+
+	// Allowed names the tools that an action may call. The stage must have one
+	// that it may not call. Empty: it may call all of them.
+	Allowed []string
+
+	// EscalatesAfter is how many actions in a row may fail before the turn is handed
+	// on: no tool is called any more, and Reason says trace.ReasonEscalated. A trial
+	// is one turn. With it, [Check] draws such rows as well. 0: nothing is handed on.
+	EscalatesAfter int
+
+	// Spreads says that the jitter of the waits differs between callers, so that
+	// those that fail together do not come back together. With it, [Check] also
+	// draws [Together] callers that all fail at once. False: it may be the same
+	// for all, as where a test hands in its own.
+	Spreads bool
+
 	// Observation is the contract of what the code hands on when it fails, and
 	// Observe returns it: the tool result for the model, or the part of the
 	// returned error that says the same. It is asked after each action and
@@ -86,12 +108,17 @@ type Adapter struct {
 
 // AcceptedRow begins the keys of [Adapter].Accept that speak of a row of the matrix.
 const AcceptedRow = "row "
+// Contract is what the adapter declares, apart from its Observation and from
+// rules of its own.
+func (a *Adapter) Contract() invariants.Contract {
+	return invariants.Contract{Policy: a.Policy, Breaker: a.Breaker, Allowance: a.Allowance, Allowed: a.Allowed, EscalatesAfter: a.EscalatesAfter, Spreads: a.Spreads}
+}
 
 // invariants returns all rules that the adapter is held to.
 func (a *Adapter) invariants() []invariants.Invariant {
 	implied := contractOf(&a.Policy).invariants
-	if a.Breaker != nil {
-		implied = a.Breaker.Invariants(a.Policy)
+	if c := a.Contract(); !c.Plain() {
+		implied = c.Invariants()
 	}
 	if a.Observation != nil { // after the policy's: a wrong attempt is not the observation's fault
 		implied = slices.Concat(implied, a.Observation.Invariants(a.Policy))
@@ -164,6 +191,15 @@ func (a *Adapter) validate() error {
 	}
 	if a.Breaker != nil {
 		errs = append(errs, a.validateBreaker())
+	}
+	if a.Allowance != nil {
+		errs = append(errs, a.validateAllowance())
+	}
+	if a.EscalatesAfter != 0 {
+		errs = append(errs, a.validateEscalation())
+	}
+	if a.Spreads {
+		errs = append(errs, a.validateSpread())
 	}
 	if a.Observation != nil {
 		errs = append(errs, a.validateObservation())

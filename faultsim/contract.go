@@ -37,7 +37,7 @@ func contractOf(p *invariants.Policy) *contract {
 // every trial, and reflect.DeepEqual takes as long as a quarter of the judging.
 func same(a, b *invariants.Policy) bool {
 	return a.ID == b.ID && a.MaxAttempts == b.MaxAttempts && a.Attempt == b.Attempt &&
-		a.Budget == b.Budget && a.BudgetCuts == b.BudgetCuts &&
+		a.Budget == b.Budget && a.BudgetCuts == b.BudgetCuts && a.Price == b.Price && a.Spend == b.Spend &&
 		alike(a.Retry, b.Retry) && alike(a.Undone, b.Undone) && alike(a.Desired, b.Desired) &&
 		sameBackoff(&a.Backoff, &b.Backoff) && sameHint(&a.Hint, &b.Hint) &&
 		a.Late == b.Late && a.BudgetLate == b.BudgetLate &&

@@ -113,6 +113,15 @@
 // states: up to twelve actions that fail, are left by their callers or recover,
 // with pauses around the cooldown between them, in turn or at once.
 //
+// Where the adapter declares an Allowance, half of the schedules use it up: up to
+// twelve actions that fail throughout or are answered, in turn or at once.
+//
+// Where it EscalatesAfter so many failures, a quarter of the schedules are turns
+// in which most actions fail.
+//
+// Where its jitter Spreads, one schedule in eight has [Together] callers at once
+// that all fail in the same way.
+//
 // Where the adapter declares an Observation, in half of the actions all failures
 // say [CanaryWords]: a secret, an internal host and a stack trace, none of which
 // may be in what the code hands on.

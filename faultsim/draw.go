@@ -18,6 +18,9 @@ type drawer struct {
 	tools   []drawnTool
 	single  bool                // one action only
 	breaker *invariants.Breaker // nil: none
+	shared  bool                // actions share an allowance
+	row     int                 // failed actions after which the turn is handed on; 0: it never is
+	spreads bool                // jitter parts callers that fail together
 	canary  bool                // plant canaries
 	pages   int                 // requests of the main tool in an action; below 2: one
 }
@@ -33,7 +36,10 @@ type drawnTool struct {
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
-	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil, pages: a.Pages}
+	d := &drawer{
+		p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil, pages: a.Pages,
+		shared: a.Allowance != nil, row: a.EscalatesAfter, spreads: a.Spreads,
+	}
 	for _, t := range tools {
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
@@ -91,6 +97,15 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		if d.breaker != nil && !d.single && coin(t) {
 			return d.forBreaker(t)
 		}
+		if d.shared && !d.single && coin(t) {
+			return d.forAllowance(t)
+		}
+		if d.row > 0 && !d.single && oneIn(t, 2) {
+			return d.turn(t)
+		}
+		if d.spreads && !d.single && oneIn(t, 3) {
+			return d.wave(t)
+		}
 		n := 1
 		if !d.single && oneIn(t, 3) {
 			n = 2 + below(t, 2)
@@ -106,7 +121,7 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 			d.plant(t, &s)
 		}
 		if d.pages > 1 {
-			d.turn(t, &s)
+			d.turnPages(t, &s)
 		}
 		return s
 	})
@@ -142,12 +157,13 @@ func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
 	if len(tool.retried)+len(tool.refused) == 0 && tool.items == nil {
 		return nil
 	}
-	most := min(d.p.MaxAttempts, 16) + 1
-	if d.p.MaxAttempts == invariants.Unlimited {
+	allowed := d.p.Most()
+	most := min(allowed, 16) + 1
+	if allowed == invariants.Unlimited {
 		most = 8
 	}
-	if d.p.MaxAttempts > most && len(tool.retried) > 0 && oneIn(t, 4) {
-		return slices.Repeat(tool.retried[:1], min(d.p.MaxAttempts+1, longest))
+	if allowed > most && len(tool.retried) > 0 && oneIn(t, 4) {
+		return slices.Repeat(tool.retried[:1], min(allowed+1, longest))
 	}
 	n := below(t, most+1)
 	faults := make([]Fault, 0, n)

@@ -6,9 +6,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// turn lets pages succeed among the failures that have been drawn for an action
+// turnPages lets pages succeed among the failures that have been drawn for an action
 // that needs several: without it a streak of failures ends on the first page.
-func (d *drawer) turn(t *rapid.T, s *Schedule) {
+func (d *drawer) turnPages(t *rapid.T, s *Schedule) {
 	name := d.tools[0].name
 	for i := range s.Actions {
 		faults := s.Actions[i].Faults[name]

@@ -7,7 +7,7 @@ import "time"
 // nanoseconds keep its end apart from whatever a program may plan.
 func (x *trial) horizon() time.Duration {
 	p := &x.a.Policy
-	attempts := max(p.MaxAttempts, 1)
+	attempts := max(p.Most(), 1)
 	sum := time.Duration(0)
 	add := func(d time.Duration) {
 		sum = min(sum+min(d, longestTime), 10*longestTime)

@@ -90,7 +90,7 @@ func inspect(t *testing.T, a *Adapter) ([]*tool, error) {
 // the tool's, since any tool can hang.
 func (a *Adapter) canRetry(tools []*tool) error {
 	p := &a.Policy
-	if len(p.Retry) == 0 || p.MaxAttempts == 1 || p.Attempt > 0 && p.Retries(trace.Timeout) {
+	if len(p.Retry) == 0 || p.Most() == 1 || p.Attempt > 0 && p.Retries(trace.Timeout) {
 		return nil
 	}
 	for _, c := range p.Retry {

@@ -85,7 +85,7 @@ type callError struct {
 }
 
 func (s *Stage) start(p *invariants.Policy, rec *trace.Recorder) {
-	s.policy, s.rec, s.limit = p, rec, 1000+2*max(p.MaxAttempts, 0)
+	s.policy, s.rec, s.limit = p, rec, 1000+2*max(p.Most(), 0)
 }
 
 // Close registers a function that stops what the subject keeps running by

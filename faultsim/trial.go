@@ -121,6 +121,12 @@ func (x *trial) phases(t *testing.T) {
 	if err == nil {
 		err = x.stage.guards(x.a.Breaker)
 	}
+	if err == nil && x.a.Allowance != nil {
+		err = x.stage.bounds(x.a.Allowance)
+	}
+	if err == nil && len(x.a.Allowed) > 0 {
+		err = x.stage.forbids(x.a.Allowed)
+	}
 	if err == nil && !x.drawn {
 		err = x.stage.fits(x.s)
 	}

@@ -125,26 +125,13 @@ const widest = 64 // calls in a window
 // over to the fallback, where an attempt would be due. Whether the breaker was right to
 // refuse is the business of CircuitBreaker.
 func (b Breaker) Invariants(p Policy) []Invariant {
-	var list []Invariant
-	for _, inv := range p.Invariants() {
-		switch inv.Name {
-		case "conforms":
-			inv = conforms(p, &b)
-		case "honest-ending":
-			inv = mayRefuse(inv)
-		}
-		list = append(list, inv)
-		if inv.Name == "no-spin" {
-			// Early: what a wrong breaker does looks like a fault of many other rules.
-			list = append(list, circuitBreaker(b, &p))
-		}
-	}
-	return list
+	return Contract{Policy: p, Breaker: &b}.Invariants()
 }
 
-// mayRefuse is [HonestEnding] of code that has a breaker: an answer of one tool
-// is not hidden where the breaker of the next one refuses.
-func mayRefuse(ending Invariant) Invariant {
+// mayRefuse is [HonestEnding] of code whose calls may be refused, with the reason
+// that its actions then say: an answer of one tool is not hidden where the
+// breaker of the next one refuses.
+func mayRefuse(ending Invariant, said trace.Reason) Invariant {
 	plain := ending.Check
 	ending.Check = func(tr *trace.Trace) Verdict {
 		v := plain(tr)
@@ -154,7 +141,7 @@ func mayRefuse(ending Invariant) Invariant {
 		actions := tr.Actions()
 		for i := range actions {
 			a := &actions[i]
-			if last := lastBegun(a); a.Reason == trace.ReasonBreakerOpen && last != nil && last.Outcome.Class == trace.OK {
+			if last := lastBegun(a); a.Reason == said && last != nil && last.Outcome.Class == trace.OK {
 				v.Findings = slices.DeleteFunc(v.Findings, func(f Finding) bool { return f.Action == a.Name })
 			}
 		}
@@ -163,11 +150,11 @@ func mayRefuse(ending Invariant) Invariant {
 	return ending
 }
 
-// refused reports whether the walk's series ends because the breaker refused
-// the next attempt: the action says so, or went over to the fallback. The
-// breaker may be asked before the wait or after it.
+// refused reports whether the walk's series ends because the next attempt was
+// refused, by the breaker or by the allowance: the action says so, or went over
+// to the breaker's fallback. Either may be asked before the wait or after it.
 func (w *walk) refused() bool {
-	if w.breaker == nil || w.then != nil {
+	if w.then != nil || w.breaker == nil && w.allowance == nil {
 		return false
 	}
 	waits := w.d.Do != Stop || w.d.EndHi > w.d.EndLo // another attempt, or the wait for a limit
@@ -180,10 +167,13 @@ func (w *walk) refused() bool {
 	if w.d.Do != Go {
 		latest = max(latest, w.d.EndHi)
 	}
-	if next := w.fellBack(); next >= 0 {
-		return next <= latest
+	if w.breaker != nil {
+		if next := w.fellBack(); next >= 0 {
+			return next <= latest
+		}
 	}
-	return w.last && w.a.Reason == trace.ReasonBreakerOpen && w.a.End <= latest
+	return w.last && w.a.End <= latest && (w.breaker != nil && w.a.Reason == trace.ReasonBreakerOpen ||
+		w.allowance != nil && w.a.Reason == trace.ReasonBudget)
 }
 
 // fellBack is the instant of the first call of the fallback after the step;

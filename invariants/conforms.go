@@ -22,35 +22,36 @@ func Conforms(p Policy) Invariant {
 			return broken("conforms", oneLine(first), "mend the policy first; Policy.Validate lists all that is wrong with it")
 		}}
 	}
-	return conforms(p, nil)
+	return conforms(p, nil, nil)
 }
 
-// conforms is Conforms for code with a breaker; nil: it has none.
-func conforms(p Policy, b *Breaker) Invariant {
+// conforms is Conforms for code with a breaker and an allowance; nil: it has none.
+func conforms(p Policy, b *Breaker, al *Allowance) Invariant {
 	return sceneRule("conforms", fmt.Sprintf("the attempts are those of policy %q", p.ID),
 		func(sc scene, a *trace.Action) Verdict {
 			var v Verdict
 			if sc.unsureOf(a) {
 				return v
 			}
-			if a.Ended && len(a.Attempts) == 0 && !excusedFromCalling(&sc, a) {
+			if a.Ended && len(a.Attempts) == 0 && !excusedFromCalling(&sc, a) && !(al != nil && a.Reason == trace.ReasonBudget) {
 				v.Applied++
 				v.report(a, "the action ended without an attempt", "call the tool at least once", a.EndEvent)
 			}
 			for i := range a.Series {
-				v.conform(&p, b, sc, a, &a.Series[i])
+				w := p.walk(sc, a, &a.Series[i])
+				w.breaker, w.allowance, w.shared = b, al, al != nil
+				v.conform(&w)
 			}
 			return v
 		})
 }
 
-func (v *Verdict) conform(p *Policy, b *Breaker, sc scene, a *trace.Action, s *trace.Series) {
-	w := p.walk(sc, a, s)
-	for w.breaker = b; w.next(); {
+func (v *Verdict) conform(w *walk) {
+	for w.next() {
 		v.Applied++
 		if text, advice := w.judge(); text != "" {
 			answer, after := w.evidence()
-			v.report(a, text, advice, answer, after)
+			v.report(w.a, text, advice, answer, after)
 			return
 		}
 	}

@@ -29,7 +29,7 @@ func (p Policy) Content() json.RawMessage {
 func (p Policy) MarshalJSON() ([]byte, error) {
 	return json.Marshal(policyText{
 		ID: p.ID, MaxAttempts: attempts(p.MaxAttempts), Attempt: span(p.Attempt), Budget: span(p.Budget), BudgetCuts: p.BudgetCuts,
-		Retry: p.Retry, Undone: p.Undone, Desired: p.Desired,
+		Price: p.Price, Spend: p.Spend, Retry: p.Retry, Undone: p.Undone, Desired: p.Desired,
 		Backoff: backoffText{
 			Base: span(p.Backoff.Base), Factor: p.Backoff.Factor, Cap: span(p.Backoff.Cap),
 			CapIs: p.Backoff.CapIs, Jitter: p.Backoff.Jitter, Delays: spans(p.Backoff.Delays),
@@ -49,7 +49,7 @@ func (p *Policy) UnmarshalJSON(text []byte) error {
 	}
 	*p = Policy{
 		ID: t.ID, MaxAttempts: int(t.MaxAttempts), Attempt: time.Duration(t.Attempt), Budget: time.Duration(t.Budget), BudgetCuts: t.BudgetCuts,
-		Retry: t.Retry, Undone: t.Undone, Desired: t.Desired,
+		Price: t.Price, Spend: t.Spend, Retry: t.Retry, Undone: t.Undone, Desired: t.Desired,
 		Backoff: Backoff{
 			Base: time.Duration(t.Backoff.Base), Factor: t.Backoff.Factor, Cap: time.Duration(t.Backoff.Cap),
 			CapIs: t.Backoff.CapIs, Jitter: t.Backoff.Jitter, Delays: durations(t.Backoff.Delays),
@@ -66,6 +66,8 @@ type policyText struct {
 	Attempt     span          `json:"attempt,omitzero"`
 	Budget      span          `json:"budget,omitzero"`
 	BudgetCuts  bool          `json:"budgetCuts,omitzero"`
+	Price       int           `json:"price,omitzero"`
+	Spend       int           `json:"spend,omitzero"`
 	Retry       []trace.Class `json:"retry,omitempty"`
 	Undone      []trace.Class `json:"undone,omitempty"`
 	Desired     []trace.Class `json:"desired,omitempty"`

@@ -40,7 +40,7 @@
 // Each names one fault, needs no policy or little of it, and reads well in a
 // report: [MaxAttempts], [NoRetryAfter], [StopAfterSuccess], [SameArguments],
 // [OneKey], [OneEffect], [NoFirstDelay], [NoLastDelay], [WaitsInWindow],
-// [HintHonoured], [WithinDeadline], [WithinBudget], [AttemptTimeout], [WholeAttempt],
+// [HintHonoured], [WithinDeadline], [WithinBudget], [WithinSpend], [AttemptTimeout], [WholeAttempt],
 // [NoAttemptAfterCancel], [NoCallOnDeadContext], [EndsAtCancel],
 // [CancelReachesTool], [NoAttemptAfterEnd], [HonestEnding], [OneTerminal],
 // [NothingLeft], [Returns], [NoPanic], [NoSpin]. [Policy.Invariants] is all
@@ -64,6 +64,39 @@
 //		invariants.Verify(t, weather.Trace(), invariants.MaxAttempts(3), invariants.SameArguments())
 //	}
 //
+// # Cost
+//
+// [Policy.Price] is what one attempt costs, whatever becomes of it, and
+// [Policy.Spend] what the attempts of one action may cost in all: tokens, cents
+// or metered requests. The automaton stops with the reason budget where the next
+// attempt would exceed it, and [WithinSpend] names the attempt that did.
+//
+// # Callers in step
+//
+// A window is kept by a jitter that is the same for all callers too.
+// [JitterSpreads] compares the waits of several actions, where chance would make
+// them all the same less than once in 1e9. It is declared, not implied: a test may
+// hand in a jitter of its own.
+//
+// # Tools that an action may call
+//
+// A retry budget gives no further rights. [AllowedTools] names the tools that an
+// action may call, and finds the one that it turned to when those were down.
+//
+// # Failures in a row
+//
+// [EscalatesAfter] counts failed actions over the trace, which is one turn of an
+// agent: once so many in a row have failed, no tool is called any more, and the
+// next action ends as escalated.
+//
+// # What many actions share
+//
+// An [Allowance] is a budget that all actions use together: calls, cost or the
+// tools' time of a session. It lies beside the policy, as a breaker does.
+// [WithinAllowance] counts the attempts of the whole trace, also those of actions
+// at once, and finds what is refused while something is left; a refused action
+// ends as budget. [Contract] puts policy, breaker and allowance together.
+//
 // # Circuit breakers
 //
 // A [Breaker] is a contract of its own, beside the policy: a breaker counts the
@@ -77,8 +110,9 @@
 //
 // A retrying caller over a retrying client multiplies. Where trace.Layer names
 // the layers, every attempt tells which made it; [PhysicalAttempts] bounds what
-// an action costs over all layers and tools and shows the product, and
-// [Attributed] wants no attempt without a layer. Neither is part of a policy.
+// an action costs over all layers and tools and shows the product,
+// [Attributed] wants no attempt without a layer, and [RetryOwners] says for each
+// class which layer may retry it. None of them is part of a policy.
 //
 // # Batches
 //

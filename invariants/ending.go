@@ -11,11 +11,12 @@ import (
 // tells of a count, the right one; a success is not shown as a failure (field
 // cases F003, F024, F025, F026). An end that says a reason other than success
 // claims none, even where it is no Go error.
-func HonestEnding() Invariant { return honestEnding(&Policy{}) }
+func HonestEnding() Invariant { return honestEnding(&Policy{}, false) }
 
 // honestEnding is HonestEnding under the policy: its budget ends an action, and
-// where the desired state is reached, a success is the honest end.
-func honestEnding(p *Policy) Invariant {
+// where the desired state is reached, a success is the honest end. shared says
+// that an allowance may refuse the next attempt: its error is then the last one.
+func honestEnding(p *Policy, shared bool) Invariant {
 	return sceneRule("honest-ending", "the action's end agrees with what the tool answered",
 		func(sc scene, a *trace.Action) (v Verdict) {
 			if !a.Ended || sc.unsureOf(a) {
@@ -26,15 +27,15 @@ func honestEnding(p *Policy) Invariant {
 				v.reached(a)
 				return v
 			}
-			late := timeUp(a) || p.Budget > 0 && a.End-a.Begin >= p.Budget
-			if text, advice := dishonesty(&sc, a, late); text != "" {
+			late := timeUp(a) || p.Budget > 0 && a.End-a.Begin >= p.Budget || p.spentOn(a)
+			if text, advice := dishonesty(&sc, a, late, shared); text != "" {
 				v.report(a, text, p.adviceFor(a, advice), lastAnswer(a), a.EndEvent)
 			}
 			return v
 		})
 }
 
-func dishonesty(sc *scene, a *trace.Action, late bool) (text, advice string) {
+func dishonesty(sc *scene, a *trace.Action, late, shared bool) (text, advice string) {
 	switch {
 	case a.Error != "" && a.Reason == trace.ReasonSuccess:
 		return fmt.Sprintf("the action failed with %q and calls it a success", short([]byte(a.Error))),
@@ -48,7 +49,7 @@ func dishonesty(sc *scene, a *trace.Action, late bool) (text, advice string) {
 		return "", ""
 	}
 	if !late {
-		if text, advice = lostEvidence(a); text != "" {
+		if text, advice = lostEvidence(a, shared); text != "" {
 			return text, advice
 		}
 	}
@@ -60,7 +61,7 @@ func dishonesty(sc *scene, a *trace.Action, late bool) (text, advice string) {
 }
 
 // lostEvidence words a failure that hides a success or the last error.
-func lostEvidence(a *trace.Action) (text, advice string) {
+func lostEvidence(a *trace.Action, shared bool) (text, advice string) {
 	last := lastBegun(a)
 	if last == nil {
 		return "", ""
@@ -72,8 +73,8 @@ func lostEvidence(a *trace.Action) (text, advice string) {
 	case last.Outcome.Class == trace.OK && len(a.Series) == 1 && !outlived(last):
 		return fmt.Sprintf("%s answered, but the action failed with %q", last.Tool, short([]byte(a.Error))),
 			"judge the structured status, not words in the payload; and let no logging or bookkeeping failure hide a success"
-	case last.Outcome.Failed() && a.Reason == trace.ReasonBreakerOpen:
-		// The refusal of the breaker came after it, and is the last error.
+	case last.Outcome.Failed() && (a.Reason == trace.ReasonBreakerOpen || shared && a.Reason == trace.ReasonBudget):
+		// The refusal came after it, and is the last error.
 	case last.Outcome.Failed() && a.Cause < 0:
 		return fmt.Sprintf("the returned error %q keeps nothing of the last failure (%v)", short([]byte(a.Error)), last.Outcome.Class),
 			"wrap the last error with %w, so that errors.Is and errors.As find it"

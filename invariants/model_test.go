@@ -191,6 +191,8 @@ func (l *loop) verdict(w went, n int) trace.Reason {
 		return trace.ReasonExhausted
 	case !l.repeatable(c):
 		return trace.ReasonOutcomeUnknown
+	case l.p.Spend > 0 && n*l.p.Price+l.p.Price > l.p.Spend:
+		return trace.ReasonBudget
 	}
 	return 0
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/rehearse-go/rehearse/trace"
 )
 
-// Unlimited as MaxAttempts means that only the budget bounds the attempts.
+// Unlimited as MaxAttempts means that only Budget or Spend bounds the attempts.
 const Unlimited = -1
 
 // A Policy is the declared contract of retrying one tool: what the code under
@@ -21,8 +21,8 @@ type Policy struct {
 
 	// MaxAttempts is the number of physical executions of the tool for one
 	// action, the first included. 1: never retry. [Unlimited]: no bound but
-	// Budget, which must then be set. 0 is an error, because libraries differ
-	// on whether it means default, unlimited or none.
+	// Budget or Spend, one of which must then be set. 0 is an error, because
+	// libraries differ on whether it means default, unlimited or none.
 	MaxAttempts int
 
 	// Attempt is the time that one attempt may take; the attempt then counts
@@ -36,6 +36,12 @@ type Policy struct {
 	// BudgetCuts says that an attempt under way ends with the budget. False:
 	// the budget is looked at only before the next attempt.
 	BudgetCuts bool
+
+	// Price is what one attempt costs, failures included, in a unit of the
+	// author's choice, such as tokens or cents; Spend is what the attempts of
+	// one action may cost in all. The action ends where the next attempt would
+	// exceed it. Both are set, or neither. 0: nothing is counted.
+	Price, Spend int
 
 	// Retry lists the classes that are retried. Every other failure is a
 	// refusal and ends the action; trace.Unknown is no exception.

@@ -128,6 +128,16 @@ func TestEachInvariantFindsItsFaultAndNothingElse(t *testing.T) {
 			{"after the budget", begin().At(150*ms+1).Until(150*ms).Call("w", pune)},
 			{"F048: the last attempt is not cut", begin().At(110*ms).Until(210*ms).Call("w", pune)},
 		}, []subject{{"F048: the last attempt is cut", begin().At(110*ms).Until(150*ms).Call("w", pune)}}, begin()},
+		{AllowedTools("w", "weather", "x"), []subject{
+			{"the forbidden one when the approved one is down", tries(transient, transient).Call("y", pune).Answer(ok).End()},
+		}, []subject{
+			{"an approved alternative", tries(transient, transient).Call("x", pune).Answer(ok).End()},
+			{"credentials are no tool's work", begin().Auth("token").Answer(ok).Call("w", pune).Answer(ok).End()},
+		}, begin()},
+		{WithinSpend(Policy{MaxAttempts: 9, Price: 4, Spend: 8}), []subject{
+			{"failures cost as much as successes", tries(transient, transient, ok)},
+			{"a second page", begin().Call("list", `1`).Answer(ok).Call("list", `2`).Answer(transient).Call("list", `2`)},
+		}, []subject{{"the last unit", tries(transient, ok)}}, begin()},
 		{AttemptTimeout(100 * ms), []subject{
 			{"no limit", tries(ok)},
 			{"the action's time", begin().Until(sec).Call("w", pune)},

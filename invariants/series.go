@@ -32,7 +32,8 @@ type Decision struct {
 	EndLo, EndHi time.Duration // earliest and latest instant of the end; of Stop and Either
 	Hinted       bool          // the tool's hint set the window
 
-	also reasons // further reasons that are true of the same end
+	also  reasons // further reasons that are true of the same end
+	spent bool    // the next attempt would cost more than is left
 }
 
 // Allows reports whether r is a true reason of the end that the decision
@@ -59,6 +60,7 @@ type Series struct {
 	waited   time.Duration // the wait before, which decorrelated jitter grows from
 	hidden   time.Duration // longest own wait that a hint has hidden
 	anew     bool          // a hint has reset the series
+	beside   int           // attempts of the action that are of other series
 }
 
 // Start begins a series: begin is the instant at which the action began, and
@@ -164,6 +166,9 @@ func (s *Series) byClass(o *trace.Outcome, at time.Duration) (Decision, bool) {
 		d = stop(trace.ReasonExhausted, at)
 	case !s.p.safe(o):
 		d = stop(trace.ReasonOutcomeUnknown, at)
+	case !s.affords():
+		d = stop(trace.ReasonBudget, at)
+		d.spent = true
 	default:
 		return Decision{}, false
 	}
@@ -171,7 +176,10 @@ func (s *Series) byClass(o *trace.Outcome, at time.Duration) (Decision, bool) {
 		d = ownConflict(d)
 	}
 	d.also |= reasonSet(trace.ReasonEscalated)
-	if used {
+	if !s.affords() {
+		d.also |= reasonSet(trace.ReasonBudget)
+	}
+	if used || d.spent {
 		d.also |= reasonSet(trace.ReasonExhausted)
 		if s.p.window(s.failures, s.waited, o).over {
 			d.also |= reasonSet(trace.ReasonHintTooLong)

@@ -76,6 +76,8 @@ func TestDecisionAfterOneAnswer(t *testing.T) {
 		{"F017: used-up quota is refused", second, 0, 0, trace.Outcome{Class: trace.QuotaExhausted}, 0, stops(trace.ReasonRefused, 0, 0)},
 		{"F028: unsafe to repeat", write, 0, 0, hangs, 0, stops(trace.ReasonOutcomeUnknown, 0, 0)},
 		{"F028: said to be not done", write, 0, 0, trace.Outcome{Class: trace.Timeout, Effect: trace.EffectNotDone}, 0, goes(time.Second, time.Second)},
+		{"the next attempt is paid for", with(second, func(p *Policy) { p.Price, p.Spend = 2, 4 }), 0, 0, down, 0, goes(time.Second, time.Second)},
+		{"the next attempt costs a unit too much", with(second, func(p *Policy) { p.Price, p.Spend = 2, 3 }), 0, 0, down, 7, stops(trace.ReasonBudget, 7, 7)},
 		{"own backoff", second, 0, 0, down, 0, goes(time.Second, time.Second)},
 		{"F009: the hint is longer", second, 0, 0, throttled(5 * time.Second), 0, hinted(goes(5*time.Second, 5*time.Second))},
 		{"F009: the hint is shorter", second, 0, 0, throttled(500 * ms), 0, goes(time.Second, time.Second)},

@@ -93,7 +93,7 @@ func (p *Policy) wantsMore(sc scene, a *trace.Action) bool {
 		for w := p.walk(sc, a, &a.Series[i]); w.next(); {
 			if w.last && w.then == nil {
 				_, _, two := secondReading(w.at)
-				return w.d.Do == Go && !two || w.d.Do != Stop && a.Reason == trace.ReasonBreakerOpen
+				return w.d.Do == Go && !two || w.d.Do != Stop && (a.Reason == trace.ReasonBreakerOpen || a.Reason == trace.ReasonBudget)
 			}
 		}
 	}

@@ -26,6 +26,7 @@ func (e *PolicyError) Error() string {
 func (p *Policy) Validate() error {
 	v := validator{id: p.ID}
 	v.attempts(p)
+	v.spend(p)
 	v.classes(p)
 	v.backoff(&p.Backoff)
 	v.hint(&p.Hint)
@@ -58,7 +59,7 @@ func (v *validator) want(ok bool, field, format string, args ...any) {
 func (v *validator) attempts(p *Policy) {
 	v.want(p.MaxAttempts != 0, "MaxAttempts", "is 0, which libraries read as default, unlimited or none: say 1 for a single attempt, or Unlimited with a Budget")
 	v.want(p.MaxAttempts >= Unlimited, "MaxAttempts", "is %d: say 1 or more, or Unlimited", p.MaxAttempts)
-	v.want(p.MaxAttempts != Unlimited || p.Budget > 0, "MaxAttempts", "is Unlimited without a Budget, so that a dead tool is called for ever: set Budget")
+	v.want(p.MaxAttempts != Unlimited || p.Budget > 0 || p.Spend > 0, "MaxAttempts", "is Unlimited without a Budget, so that a dead tool is called for ever: set Budget, or Price and Spend")
 }
 
 func (v *validator) classes(p *Policy) {

@@ -21,7 +21,8 @@ type walk struct {
 	auto Series
 	i    int
 
-	breaker *Breaker // nil: none is declared
+	breaker   *Breaker   // nil: none is declared
+	allowance *Allowance // nil: none is declared
 }
 
 // A step is one answer, what the policy allows after it, and what followed.
@@ -35,6 +36,8 @@ type step struct {
 	d     Decision
 	side  time.Duration // time that calls which are no attempts took before the next one
 	fresh bool          // credentials were fetched before the next attempt
+
+	shared bool // an allowance is declared: whether it was used up is judged apart
 }
 
 func (p *Policy) walk(sc scene, a *trace.Action, s *trace.Series) walk {
@@ -107,7 +110,11 @@ func outlived(at *trace.Attempt) bool {
 // read takes the outcome for what the caller went by.
 func (w *walk) read(o trace.Outcome, at time.Duration) {
 	w.went, w.end = o, at
-	w.d = w.auto.Next(o, at)
+	if w.p.Spend > 0 && len(w.a.Series) > 1 {
+		w.shareSpend()
+	} else {
+		w.d = w.auto.Next(o, at)
+	}
 	w.side, w.fresh = 0, false
 	if w.then != nil && len(w.sc.side) > 0 {
 		w.aside()
@@ -151,7 +158,7 @@ func (s *step) fits() bool {
 // success said or due is the business of [HonestEnding].
 func (s *step) agreed() bool {
 	said := s.a.Reason
-	return said == 0 || s.d.Allows(said) || said == trace.ReasonSuccess || s.d.Reason == trace.ReasonSuccess
+	return said == 0 || s.shared && said == trace.ReasonBudget || s.d.Allows(said) || said == trace.ReasonSuccess || s.d.Reason == trace.ReasonSuccess
 }
 
 func (s *step) inWindow(wait time.Duration) bool {

@@ -9,6 +9,9 @@ import (
 // tooFar words an attempt that the policy does not allow.
 func (s *step) tooFar(p *Policy) (text, advice string) {
 	n, tool := s.then.N, s.then.Tool
+	if s.d.spent {
+		return overspent(p, tool, n)
+	}
 	switch s.d.Reason {
 	case trace.ReasonSuccess:
 		return fmt.Sprintf("%s was called again after it had answered", tool), "stop at the first success"
@@ -47,7 +50,10 @@ func (s *step) timing() (text, advice string) {
 // tooEarly words an end that leaves permitted attempts unused.
 func (s *step) tooEarly(p *Policy) (text, advice string) {
 	limit := fmt.Sprintf("the policy allows %d", p.MaxAttempts)
-	if p.MaxAttempts == Unlimited {
+	switch {
+	case p.Most() != p.MaxAttempts:
+		limit = fmt.Sprintf("the policy pays for %d", p.Most())
+	case p.MaxAttempts == Unlimited:
 		limit = "the policy goes on until the budget"
 	}
 	return fmt.Sprintf("%s was given up after attempt %d (%v), %s", s.at.Tool, s.at.N, s.went.Class, limit),

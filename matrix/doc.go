@@ -36,8 +36,9 @@
 // meet; writes, with effects and with what two actions share; and what a hostile
 // tool sends. In each of them the rows of the article come first, in its order.
 //
-// Further groups are run where the adapter gives reason to, and left out
-// elsewhere:
+// Further rows are run where the adapter gives reason to, and left out elsewhere:
+// in timing, callers that fail together, where the jitter Spreads; in adversarial,
+// allowed tools that are all down, where some are Allowed; and the groups
 //
 //   - streaming: answers that come in pieces, break or stop half-way, where a
 //     route has Streams
@@ -50,6 +51,8 @@
 //     it opens, none while it is open, and its probes
 //   - layers: failures of all kinds, where it bounds what its layers send together
 //     (with invariants.PhysicalAttempts)
+//   - budgets: the end of what an action may spend, of what many share, and failures
+//     in a row, where there is a Spend, an Allowance or EscalatesAfter
 //   - observation: failures whose words leak, where it declares an Observation
 //
 // # Which rows apply

@@ -1,6 +1,8 @@
 package matrix
 
 import (
+	"slices"
+
 	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -20,6 +22,7 @@ const (
 	Batches     Group = "batch"       // single items that fail, where the main tool is a faultsim.Batch
 	Breakers    Group = "breaker"     // many actions before a breaker, where one is declared
 	Layers      Group = "layers"      // failures of all kinds through all layers, where the physical attempts are bounded
+	Budgets     Group = "budgets"     // what one action may spend and what many share, where that is declared
 	Observed    Group = "observation" // what is handed on of a failure, where that is declared
 )
 
@@ -33,7 +36,7 @@ func (g Group) orOwn() Group {
 	return g
 }
 
-// A shelf is a group with its rows. runs says which adapters run them; nil: all.
+// A shelf is rows of a group. runs says which adapters run them; nil: all.
 type shelf struct {
 	group Group
 	rows  func() []Row
@@ -45,13 +48,18 @@ func shelves() []shelf {
 	return []shelf{
 		{Basics, basicRows, nil},
 		{Timing, timingRows, nil},
+		{Timing, spreadRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Spreads }},
 		{Writes, writeRows, nil},
 		{Adversarial, adversarialRows, nil},
+		{Adversarial, allowedRows, func(s *Setting, _ *faultsim.Adapter) bool { return len(s.allowed) > 0 }},
 		{Streaming, streamingRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.streams() }},
 		{Paged, pageRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Pages > 1 }},
 		{Batches, batchRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Items > 0 }},
 		{Breakers, breakerRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Breaker != nil }},
 		{Layers, layerRows, func(_ *Setting, a *faultsim.Adapter) bool { return bounded(a) }},
+		{Budgets, spendRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Spend > 0 }},
+		{Budgets, escalationRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.escalates > 0 }},
+		{Budgets, allowanceRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.allowance != nil }},
 		{Observed, observationRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Observation != nil }},
 	}
 }
@@ -61,7 +69,7 @@ func Groups() (list []Group) {
 	for _, s := range shelves() {
 		list = append(list, s.group)
 	}
-	return list
+	return slices.Compact(list)
 }
 
 // RowsOf returns the rows of a group, also of one that only some adapters run.
@@ -69,13 +77,13 @@ func Groups() (list []Group) {
 // "Testing Agent Tool-Call Retry Behavior", in its order, and the alternating
 // errors of its adversarial section; behind them is what else a tool and
 // a caller can do.
-func RowsOf(g Group) []Row {
+func RowsOf(g Group) (rows []Row) {
 	for _, s := range shelves() {
 		if s.group == g {
-			return s.filed()
+			rows = append(rows, s.filed()...)
 		}
 	}
-	return nil
+	return rows
 }
 
 // filed returns the rows with their group.

@@ -53,13 +53,20 @@ func (l *line) count(set Setting, tr *trace.Trace) {
 	}
 }
 
-// refused adds what a declared breaker may do to an expectation, which knows of
-// the policy only: the main tool is called less often, and the action ends as
-// refused, or as its fallback leaves it. Whether a refusal was due is the
-// business of [invariants.CircuitBreaker]. A fallback that is asked is no proof
+// refused adds what a declared breaker or allowance may do to an expectation,
+// which knows of the policy only: the main tool is called less often, and the
+// action ends as refused, or as the breaker's fallback leaves it. Whether a
+// refusal was due is the business of [invariants.CircuitBreaker] and
+// [invariants.WithinAllowance]. A fallback that is asked is no proof
 // of one, so that the tool must have failed often enough.
 func (s *Setting) refused(tr *trace.Trace, seen trace.Reason, e faultsim.Expectation) faultsim.Expectation {
 	b, act := s.Breaker, declared(tr)
+	if act != nil && s.turnedTo(act) {
+		e.Reasons = append(slices.Clone(e.Reasons), seen)
+	}
+	if s.allowance != nil && seen == trace.ReasonBudget {
+		e.Least, e.Reasons = 0, append(slices.Clone(e.Reasons), seen)
+	}
 	if b == nil || act == nil {
 		return e
 	}
@@ -68,6 +75,12 @@ func (s *Setting) refused(tr *trace.Trace, seen trace.Reason, e faultsim.Expecta
 		e.Least, e.Reasons = 0, append(slices.Clone(e.Reasons), seen)
 	}
 	return e
+}
+
+// turnedTo reports whether the action went on to another tool that it may call:
+// then its end is that tool's.
+func (s *Setting) turnedTo(a *trace.Action) bool {
+	return slices.ContainsFunc(s.allowed, func(tool string) bool { return tool != s.Tools[0] && made(a, tool) > 0 })
 }
 
 // failures counts the attempts of the tool that the breaker counts as failures.

@@ -39,6 +39,10 @@ type Setting struct {
 	Breaker *invariants.Breaker // that the adapter declares; nil: none
 	Pages   int                 // requests of the main tool that an undisturbed action makes; 0: 1
 	Items   int                 // that an undisturbed action sends in its first request; 0: the main tool is no batch
+
+	allowance *invariants.Allowance // that the adapter declares; nil: none
+	allowed   []string              // the tools that an action may call; empty: any
+	escalates int                   // failed actions in a row after which the turn is handed on; 0: never
 }
 
 // Fixed is the Schedule of a row that is the same for every adapter.
@@ -72,8 +76,8 @@ func transientThenSuccess(s Setting) (faultsim.Schedule, error) {
 
 func transientUntilExhausted(s Setting) (faultsim.Schedule, error) {
 	f, err := s.Retried()
-	n := s.Policy.MaxAttempts + 1
-	if s.Policy.MaxAttempts == invariants.Unlimited {
+	n := s.Policy.Most() + 1
+	if s.Policy.Most() == invariants.Unlimited {
 		n = 200
 	}
 	faults := make([]faultsim.Fault, n)

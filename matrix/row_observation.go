@@ -54,10 +54,11 @@ func leakWhenExhausted(s Setting) (faultsim.Schedule, error) {
 
 // throughout plans the fault for as many attempts as the policy allows.
 func (s Setting) throughout(f faultsim.Fault) (faultsim.Schedule, error) {
-	if s.Policy.MaxAttempts == invariants.Unlimited {
+	most := s.Policy.Most()
+	if most == invariants.Unlimited {
 		return faultsim.Schedule{}, NotFor("the policy has no number of attempts that could be used up")
 	}
-	return faultsim.One(slices.Repeat([]faultsim.Fault{f}, s.Policy.MaxAttempts)...), nil
+	return faultsim.One(slices.Repeat([]faultsim.Fault{f}, most)...), nil
 }
 
 func silence(s Setting) (faultsim.Schedule, error) {

@@ -175,13 +175,13 @@ func outageThenRecovery(s Setting) (faultsim.Schedule, error) {
 		return faultsim.Schedule{}, err
 	}
 	lo, to := s.Policy.Backoff.Window(1, 0)
-	if s.Policy.MaxAttempts == 2 {
+	if s.Policy.Most() == 2 {
 		to = lo / 2
 	} else {
 		second, _ := s.Policy.Backoff.Window(2, lo)
 		to += second / 2
 	}
-	if s.Policy.MaxAttempts == 1 || to < 1 {
+	if s.Policy.Most() == 1 || to < 1 {
 		return faultsim.Schedule{}, NotFor("the policy has no wait in which an outage could end")
 	}
 	return faultsim.Schedule{Outages: []faultsim.Outage{{Tool: faultsim.Main, To: to, Class: f.Class}}}, nil

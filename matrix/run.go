@@ -88,7 +88,10 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 	if err != nil {
 		return Setting{}, nil, err
 	}
-	set := Setting{Policy: a.Policy, Can: can, Tools: names, Breaker: a.Breaker, Pages: a.Pages}
+	set := Setting{
+		Policy: a.Policy, Can: can, Tools: names, Breaker: a.Breaker, Pages: a.Pages,
+		allowance: a.Allowance, allowed: a.Allowed, escalates: a.EscalatesAfter,
+	}
 	if set.batches() {
 		set.Items = itemsOf(faultsim.Trial(t, a, faultsim.Schedule{}).Trace, names[0])
 	}

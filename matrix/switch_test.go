@@ -2,43 +2,18 @@ package matrix_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	"github.com/rehearse-go/rehearse/faultsim"
-	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/matrix"
-	"github.com/rehearse-go/rehearse/trace"
 	"github.com/stretchr/testify/require"
 )
-
-// only is a rule of the user's own: no tool but the approved one is called.
-func only(approved string) invariants.Invariant {
-	return invariants.Invariant{
-		Name: "only-approved", Rule: "no tool but the approved one is called",
-		Check: func(tr *trace.Trace) (v invariants.Verdict) {
-			for _, a := range tr.Actions() {
-				for i := range a.Attempts {
-					v.Applied++
-					if at := &a.Attempts[i]; at.Tool != approved {
-						v.Findings = append(v.Findings, invariants.Finding{
-							Invariant: "only-approved", Action: a.Name, Events: []int{at.Event},
-							Text:   fmt.Sprintf("%s was called, and %s is approved", at.Tool, approved),
-							Advice: "a retry budget gives no further rights",
-						})
-					}
-				}
-			}
-			return v
-		},
-	}
-}
 
 // forecasting has two tools that do the same; switches says whether it goes to
 // the other one when the first has failed for good.
 func forecasting(switches bool) faultsim.Adapter {
 	a := loop(read)
-	a.Invariants = []invariants.Invariant{only("approved")}
+	a.Allowed = []string{"approved"}
 	a.Subject = func(s *faultsim.Stage) faultsim.Action {
 		answer := func(context.Context, args) (int, error) { return 19, nil }
 		approved, forbidden := faultsim.Tool(s, "approved", answer, errs), faultsim.Tool(s, "forbidden", answer, errs)
@@ -54,14 +29,14 @@ func forecasting(switches bool) faultsim.Adapter {
 }
 
 // While the approved tool is down the code must not go to one that it has no
-// leave for. A rule of one's own says so in every row.
+// leave for. The rule says so in every row.
 func TestASwitchToAToolThatIsNotApprovedIsFound(t *testing.T) {
 	broken := func(switches bool) (rows []string) {
 		played, err := matrix.Play(t, forecasting(switches))
 		require.NoError(t, err)
 		for _, p := range played {
 			for _, f := range p.Result.Findings {
-				if f.Invariant == "only-approved" {
+				if f.Invariant == "allowed-tools" {
 					rows = append(rows, p.Row.Name)
 				}
 			}
@@ -69,6 +44,6 @@ func TestASwitchToAToolThatIsNotApprovedIsFound(t *testing.T) {
 		return rows
 	}
 	require.Empty(t, broken(false))
-	require.Subset(t, broken(true), []string{"transient-until-exhausted", "permission-denied"})
+	require.Subset(t, broken(true), []string{"transient-until-exhausted", "permission-denied", "approved-down"})
 	matrix.Run(t, forecasting(false))
 }

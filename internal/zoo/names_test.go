@@ -68,12 +68,15 @@ func known(t *testing.T) map[string]map[string]bool {
 
 // rulesOf lists the rules that the subject is held to.
 func rulesOf(s Specimen) []invariants.Invariant {
-	all := slices.Concat(s.Adapter.Invariants, s.Adapter.Policy.Invariants())
-	if s.Adapter.Breaker != nil {
-		all = append(all, s.Adapter.Breaker.Invariants(s.Adapter.Policy)...)
-	}
-	if s.Adapter.Observation != nil {
-		all = append(all, s.Adapter.Observation.Invariants(s.Adapter.Policy)...)
+	return append(slices.Clone(s.Adapter.Invariants), implied(s)...)
+}
+
+// implied lists those of them that follow from what is declared.
+func implied(s Specimen) []invariants.Invariant {
+	a := &s.Adapter
+	all := a.Contract().Invariants()
+	if a.Observation != nil {
+		all = append(all, a.Observation.Invariants(a.Policy)...)
 	}
 	return all
 }

@@ -51,11 +51,3 @@ func lastWait(t *testing.T, a faultsim.Adapter) time.Duration {
 	}
 	return attempts[7].Begin - attempts[6].End
 }
-
-// jitterBelowCap is equal jitter that nobody adds once the cap is reached.
-func jitterBelowCap(n int) time.Duration {
-	if interval(n) == time.Second {
-		return time.Second
-	}
-	return equalJitter(n)
-}

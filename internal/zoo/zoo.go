@@ -34,6 +34,7 @@ func Faulty() []Specimen {
 		counting(), refusals(), successes(), arguments(), keys(), waits(), hints(), deadlines(),
 		cancels(), leftovers(), endings(), terminals(), effects(), reconciling(), web(), answers(), words(), asksEarly(), deletes(), spells(),
 		breakers(), layers(), batches(), results(), caches(), hooks(), webBodies(), streams(), observations(), pages(),
+		spending(), sessions(), owners(), spreading(), allowed(), escalations(),
 	} {
 		all = append(all, part...)
 	}

@@ -112,11 +112,7 @@ func narrow() []string {
 	var names []string
 	seen := map[string]bool{"conforms": true}
 	for _, s := range Faulty() {
-		rules := s.Adapter.Policy.Invariants()
-		if o := s.Adapter.Observation; o != nil {
-			rules = append(rules, o.Invariants(s.Adapter.Policy)...)
-		}
-		for _, inv := range rules {
+		for _, inv := range implied(s) {
 			if !seen[inv.Name] {
 				names = append(names, inv.Name)
 			}
