@@ -68,6 +68,11 @@ type Adapter struct {
 	Observation *invariants.Observation
 	Observe     func(result any, err error) any
 
+	// Sinks are the contracts of the places that the code writes records to,
+	// such as a log or an audit trail; Subject builds each with [Sink]. With
+	// them, [Check] draws records that fail, hang, take long or panic.
+	Sinks []invariants.Sink
+
 	// Invariants are further rules of the user's own.
 	Invariants []invariants.Invariant
 
@@ -85,6 +90,9 @@ func (a *Adapter) invariants() []invariants.Invariant {
 	if a.Observation != nil { // after the policy's: a wrong attempt is not the observation's fault
 		implied = slices.Concat(implied, a.Observation.Invariants(a.Policy))
 	}
+	if len(a.Sinks) > 0 { // before them: what a failing record causes looks like other faults
+		implied = slices.Concat(a.sinkRules(), implied)
+	}
 	if len(a.Invariants) == 0 {
 		return implied
 	}
@@ -93,6 +101,13 @@ func (a *Adapter) invariants() []invariants.Invariant {
 		all = append(all, guarded(inv))
 	}
 	return append(all, implied...)
+}
+
+func (a *Adapter) sinkRules() (list []invariants.Invariant) {
+	for _, k := range a.Sinks {
+		list = append(list, k.Invariants(a.Policy)...)
+	}
+	return list
 }
 
 // guarded is a rule of the user's own whose panic is a finding: trials are
@@ -154,6 +169,7 @@ func (a *Adapter) validate() error {
 	if a.Observation != nil {
 		errs = append(errs, a.validateObservation())
 	}
+	errs = append(errs, a.validateSinks())
 	return errors.Join(append(errs, contractOf(&a.Policy).err)...)
 }
 

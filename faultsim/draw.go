@@ -19,6 +19,7 @@ type drawer struct {
 	single  bool                // one action only
 	breaker *invariants.Breaker // nil: none
 	canary  bool                // plant canaries
+	sinks   []drawnSink
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -33,6 +34,9 @@ type drawnTool struct {
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
 	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil}
+	for _, k := range a.Sinks {
+		d.sinks = append(d.sinks, drawnSink{k})
+	}
 	for _, t := range tools {
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
@@ -103,6 +107,7 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		if d.canary {
 			d.plant(t, &s)
 		}
+		d.records(t, &s)
 		return s
 	})
 }

@@ -82,6 +82,7 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 		func(f *Fault) { f.Cancel = 0 },
 		func(f *Fault) { f.Say = "" },
 		func(f *Fault) { f.Wrap = WrapNone },
+		func(f *Fault) { f.Panic = false },
 	} {
 		f := s.Actions[i].Faults[tool][n]
 		if set(&f); f == s.Actions[i].Faults[tool][n] {

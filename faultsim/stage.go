@@ -38,6 +38,9 @@ type Stage struct {
 	results map[ledgerKey]any
 	batches map[batchKey][]string // the items of an action at a tool, in the order in which it first sent them
 	climate climate
+
+	declared []invariants.Sink // contracts of the sinks
+	sinks    []*tool
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.
@@ -125,7 +128,7 @@ func (s *Stage) register(t *tool) {
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: a tool on the stage is named %q, which stands for the first tool in schedules: give it another name", Main))
 	case s.built:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: tool %q was put on the stage by an action: do that in Subject, where schedules and rows can see it", t.name))
-	case s.lookup(t.name) != nil:
+	case s.double(t.name) != nil:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: the stage has two tools named %q: give each its own name", t.name))
 	}
 	if err := t.unusable(); err != nil {
@@ -179,7 +182,7 @@ func (s *Stage) fits(sched *Schedule) error {
 			return fmt.Errorf("faultsim: the deadline of action %d is %v: count it from the action's begin, or leave it 0 for none", i+1, d)
 		}
 		for name, faults := range inOrder(sched.Actions[i].Faults) {
-			t := s.lookup(name)
+			t := s.double(name)
 			if t == nil {
 				return &UnfitError{fmt.Sprintf("the schedule speaks of tool %q, the stage has %s", name, s.names()), i + 1, name, 0}
 			}
@@ -223,9 +226,9 @@ func (s *Stage) names() string {
 	if len(s.tools) == 0 {
 		return "none: does Subject call faultsim.Tool or Stage.Client?"
 	}
-	list := make([]string, len(s.tools))
-	for i, t := range s.tools {
-		list[i] = fmt.Sprintf("%q", t.name)
+	list := make([]string, 0, len(s.tools)+len(s.sinks))
+	for _, t := range slices.Concat(s.tools, s.sinks) {
+		list = append(list, fmt.Sprintf("%q", t.name))
 	}
 	return strings.Join(list, ", ")
 }

@@ -56,7 +56,7 @@ func newTrial(a *Adapter, s *Schedule, content []byte, storage *trace.Trace) *tr
 	}
 	x.stage.start(&a.Policy, &x.rec)
 	x.stage.acts, x.stage.serial = x.few[:0], a.Serial
-	x.stage.climate.s = s
+	x.stage.climate.s, x.stage.declared = s, a.Sinks
 	x.longest = x.horizon()
 	return x
 }
@@ -120,6 +120,9 @@ func (x *trial) phases(t *testing.T) {
 	action, err := x.build()
 	if err == nil {
 		err = x.stage.guards(x.a.Breaker)
+	}
+	if err == nil {
+		err = x.stage.sinksBuilt()
 	}
 	if err == nil && !x.drawn {
 		err = x.stage.fits(x.s)

@@ -63,7 +63,7 @@ func excusedFromCalling(sc *scene, a *trace.Action) bool {
 	case trace.ReasonNeedsInput, trace.ReasonBreakerOpen, trace.ReasonInterrupted, trace.ReasonEscalated:
 		return true
 	}
-	return timeUp(a) || len(sc.between(a, a.Begin, a.End)) > 0
+	return timeUp(a) || sc.excuses(a, a.Begin, a.End)
 }
 
 // judge words what is wrong with the step; empty: nothing.
@@ -82,7 +82,7 @@ func (w *walk) judge() (text, advice string) {
 			return "", ""
 		}
 		return w.tooEarly(w.p)
-	case !w.last || !w.alone() || len(w.sc.between(w.a, w.end, w.a.End)) > 0:
+	case !w.last || !w.alone() || w.sc.excuses(w.a, w.end, w.a.End):
 		return "", ""
 	}
 	if text, advice = w.ending(); text != "" {
@@ -109,7 +109,7 @@ func (s *step) alone() bool {
 // program asked what became of the attempt, or fetched credentials, and went
 // by that; or a series that ran beside it decided the action's end.
 func (w *walk) excused() bool {
-	if len(w.sc.between(w.a, w.end, w.a.End)) > 0 {
+	if w.sc.excuses(w.a, w.end, w.a.End) {
 		return true
 	}
 	for i := range w.a.Series {

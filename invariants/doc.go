@@ -101,6 +101,15 @@
 //	told := invariants.Observation{Code: "error", Message: "message", Retryable: "retryable", Attempts: "attempts", Limit: 500}
 //	invariants.Verify(t, tr, told.Invariants(policy)...)
 //
+// # Sinks
+//
+// A log or a metric that fails must change nothing, and an audit trail may have
+// to be kept. A [Sink] declares which of the two a place for records is, whether
+// a mandatory record comes before the call or after it, how an action ends
+// without it, and for how long a record may hold the action up.
+// [Sink.Invariants] are the rules; put them before those of the policy, which
+// leave the time of records out of their windows.
+//
 // # Contested points
 //
 // Good libraries differ, so the policy declares:
@@ -112,6 +121,7 @@
 //   - a next attempt that does not fit: Late for the caller's deadline, BudgetLate for the own budget (stop at once, or begin the wait)
 //   - whether the budget ends an attempt under way: BudgetCuts
 //   - what an observation promises, and its length: Observation
+//   - whether a record is mandatory, precedes the call, and fails the action: Sink.Mandatory, Before, Degraded
 //   - what a breaker counts, how many probes must succeed, whether a refusal closes it or counts for nothing: Breaker.Failures, Successes, RefusalsNeutral
 //   - zero attempts: an error, since it means default, unlimited or none elsewhere; [Unlimited] needs a Budget
 //

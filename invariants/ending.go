@@ -48,7 +48,7 @@ func dishonesty(sc *scene, a *trace.Action, late bool) (text, advice string) {
 		return "", ""
 	}
 	if !late {
-		if text, advice = lostEvidence(a); text != "" {
+		if text, advice = lostEvidence(sc, a); text != "" {
 			return text, advice
 		}
 	}
@@ -60,7 +60,7 @@ func dishonesty(sc *scene, a *trace.Action, late bool) (text, advice string) {
 }
 
 // lostEvidence words a failure that hides a success or the last error.
-func lostEvidence(a *trace.Action) (text, advice string) {
+func lostEvidence(sc *scene, a *trace.Action) (text, advice string) {
 	last := lastBegun(a)
 	if last == nil {
 		return "", ""
@@ -69,6 +69,8 @@ func lostEvidence(a *trace.Action) (text, advice string) {
 	case !seen:
 	case last.Items != "" && last.Outcome.Class == trace.OK && failedItems(a):
 		// The batch went through but for items that failed before.
+	case last.Outcome.Class == trace.OK && sc.unaudited(a, last.End):
+		// It was done, and there is no record of it: see [Sink].
 	case last.Outcome.Class == trace.OK && len(a.Series) == 1 && !outlived(last):
 		return fmt.Sprintf("%s answered, but the action failed with %q", last.Tool, short([]byte(a.Error))),
 			"judge the structured status, not words in the payload; and let no logging or bookkeeping failure hide a success"

@@ -35,7 +35,7 @@
 // with cancels, deadlines and hints a nanosecond before and after what they
 // meet; writes, with effects and with what two actions share; what a hostile
 // tool sends; and, where the adapter declares an Observation, failures whose
-// words leak. In each group the rows of the article come first, in its order.
+// words leak, and, where it declares Sinks, logs and audits that fail. In each group the rows of the article come first, in its order.
 //
 // # Which rows apply
 //

@@ -16,7 +16,7 @@ func (s *Setting) expect(sched faultsim.Schedule) (faultsim.Expectation, bool) {
 	}
 	sched.Actions = slices.Clone(sched.Actions[:min(1, len(sched.Actions))])
 	for _, name := range speaksOf(&sched) {
-		if name != faultsim.Main && name != s.Tools[0] {
+		if name != faultsim.Main && name != s.Tools[0] && !s.bestEffort(name) {
 			return faultsim.Expectation{Most: anything}, true
 		}
 	}

@@ -30,6 +30,7 @@ type Setting struct {
 	Policy invariants.Policy
 	Can    func(faultsim.Fault) bool // whether the main tool can answer so
 	Tools  []string                  // names of the tools on the stage, the main one first
+	Sinks  []invariants.Sink         // contracts of the sinks on the stage
 
 	breaker *invariants.Breaker // that the adapter declares; nil: none
 }

@@ -3,7 +3,6 @@ package matrix
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,8 +11,8 @@ import (
 	"github.com/rehearse-go/rehearse/invariants"
 )
 
-// Run runs [Rows], those of the group [Observed] where the adapter declares an
-// Observation, and the adapter's own rows after them, each as a subtest on
+// Run runs [Rows], those of the groups [Observed] and [Records] where the adapter
+// declares an Observation or Sinks, and the adapter's own rows after them, each as a subtest on
 // a fresh subject in virtual time. A row fails where the attempts or the
 // terminal are not those that the policy calls for, or where any rule that the
 // policy implies is broken. A row that cannot apply is skipped with the
@@ -85,8 +84,11 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 	if a.Observation != nil {
 		rows = append(rows, observationRows()...)
 	}
+	if len(a.Sinks) > 0 {
+		rows = append(rows, recordRows()...)
+	}
 	rows = append(rows, own...)
-	return Setting{Policy: a.Policy, Can: can, Tools: names, breaker: a.Breaker}, rows, validate(rows)
+	return Setting{Policy: a.Policy, Can: can, Tools: names, Sinks: a.Sinks, breaker: a.Breaker}, rows, validate(rows)
 }
 
 // validate reports rows that cannot be run.
@@ -167,7 +169,7 @@ func (r *Row) make(set Setting) (s faultsim.Schedule, err error) {
 		return s, err
 	}
 	for _, name := range speaksOf(&s) {
-		if name != faultsim.Main && !slices.Contains(set.Tools, name) {
+		if !set.knows(name) {
 			return s, fmt.Errorf("matrix: row %q speaks of tool %q, the stage has %q: correct the name, or return NotFor", r.Name, name, set.Tools)
 		}
 	}

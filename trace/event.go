@@ -53,9 +53,11 @@ const (
 	RoleAttempt   Role = iota // the work itself
 	RoleAuth                  // fetching or refreshing credentials
 	RoleReconcile             // asking what became of an earlier attempt
+	RoleLog                   // writing a record that is best effort: a log, a metric
+	RoleAudit                 // writing a record that must be kept
 )
 
-var roleNames = [...]string{"", "auth", "reconcile"}
+var roleNames = [...]string{"", "auth", "reconcile", "log", "audit"}
 
 // String is the name of the value; empty for the zero value.
 func (r Role) String() string { return enumString(roleNames[:], r) }

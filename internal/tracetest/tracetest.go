@@ -72,6 +72,10 @@ func (s *Script) Call(tool, args string) *Script { return s.as(trace.RoleAttempt
 // attempt, and Ambiguous one that could belong to several actions.
 func (s *Script) Auth(tool string) *Script      { return s.as(trace.RoleAuth, tool, "", false) }
 func (s *Script) Reconcile(tool string) *Script { return s.as(trace.RoleReconcile, tool, "", false) }
+
+// Record is a record that is written to a sink.
+func (s *Script) Record(role trace.Role, sink string) *Script { return s.as(role, sink, "", false) }
+
 func (s *Script) Ambiguous(tool, args string) *Script {
 	return s.as(trace.RoleAttempt, tool, args, true)
 }
