@@ -73,6 +73,11 @@ type Adapter struct {
 	// them, [Check] draws records that fail, hang, take long or panic.
 	Sinks []invariants.Sink
 
+	// Cache is the contract of the cache in front of a tool, or of the sharing of
+	// its requests; the code tells of each hit with [Stage.Hit]. With it, [Check]
+	// draws actions with pauses around its times. Nil: there is none.
+	Cache *invariants.Cache
+
 	// Invariants are further rules of the user's own.
 	Invariants []invariants.Invariant
 
@@ -89,6 +94,9 @@ func (a *Adapter) invariants() []invariants.Invariant {
 	}
 	if a.Observation != nil { // after the policy's: a wrong attempt is not the observation's fault
 		implied = slices.Concat(implied, a.Observation.Invariants(a.Policy))
+	}
+	if a.Cache != nil {
+		implied = slices.Concat(a.Cache.Invariants(), implied)
 	}
 	if len(a.Sinks) > 0 { // before them: what a failing record causes looks like other faults
 		implied = slices.Concat(a.sinkRules(), implied)
@@ -169,7 +177,7 @@ func (a *Adapter) validate() error {
 	if a.Observation != nil {
 		errs = append(errs, a.validateObservation())
 	}
-	errs = append(errs, a.validateSinks())
+	errs = append(errs, a.validateSinks(), a.validateCache())
 	return errors.Join(append(errs, contractOf(&a.Policy).err)...)
 }
 

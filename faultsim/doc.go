@@ -120,6 +120,10 @@
 // Where the adapter declares Sinks, in half of the actions the first records to
 // each of them fail, hang, take long or panic.
 //
+// Where the adapter declares a Cache, half of the schedules have further actions,
+// at once and with pauses around the times for which answers and failures may be
+// served; the code tells of each hit with [Stage.Hit].
+//
 // The failing schedule is run again alone, twenty times. If it always fails it
 // shrinks to the smallest that breaks the same invariant. If it fails now and
 // then, a race in the code under test decides, and the message says how often.

@@ -20,6 +20,7 @@ type drawer struct {
 	breaker *invariants.Breaker // nil: none
 	canary  bool                // plant canaries
 	sinks   []drawnSink
+	cache   *invariants.Cache // nil: none
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -33,7 +34,7 @@ type drawnTool struct {
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
-	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil}
+	d := &drawer{p: &a.Policy, breaker: a.Breaker, cache: a.Cache, canary: a.Observation != nil}
 	for _, k := range a.Sinks {
 		d.sinks = append(d.sinks, drawnSink{k})
 	}
@@ -108,6 +109,7 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 			d.plant(t, &s)
 		}
 		d.records(t, &s)
+		d.lookups(t, &s)
 		return s
 	})
 }

@@ -124,6 +124,9 @@ func (x *trial) phases(t *testing.T) {
 	if err == nil {
 		err = x.stage.sinksBuilt()
 	}
+	if err == nil {
+		err = x.stage.caches(x.a.Cache)
+	}
 	if err == nil && !x.drawn {
 		err = x.stage.fits(x.s)
 	}

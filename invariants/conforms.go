@@ -33,7 +33,7 @@ func conforms(p Policy, b *Breaker) Invariant {
 			if sc.unsureOf(a) {
 				return v
 			}
-			if a.Ended && len(a.Attempts) == 0 && !excusedFromCalling(&sc, a) {
+			if a.Ended && len(a.Attempts) == 0 && len(a.Hits) == 0 && !excusedFromCalling(&sc, a) {
 				v.Applied++
 				v.report(a, "the action ended without an attempt", "call the tool at least once", a.EndEvent)
 			}
@@ -109,7 +109,7 @@ func (s *step) alone() bool {
 // program asked what became of the attempt, or fetched credentials, and went
 // by that; or a series that ran beside it decided the action's end.
 func (w *walk) excused() bool {
-	if w.sc.excuses(w.a, w.end, w.a.End) {
+	if w.sc.excuses(w.a, w.end, w.a.End) || w.servedInstead() {
 		return true
 	}
 	for i := range w.a.Series {
@@ -120,6 +120,18 @@ func (w *walk) excused() bool {
 		}
 		beside := first.Begin < w.end || first.Begin == w.end && first.Event < w.at.AnswerEvent
 		if beside && last.End >= w.end && last.End-w.end <= w.d.Hi {
+			return true
+		}
+	}
+	return false
+}
+
+// servedInstead reports whether a success that was answered without a call took
+// the place of the next attempt.
+func (w *walk) servedInstead() bool {
+	for _, i := range w.a.Hits {
+		e := &w.sc.tr.Events[i]
+		if i < w.a.EndEvent && e.At >= w.end && e.Tool == w.s.Tool && e.Outcome.Class == trace.OK {
 			return true
 		}
 	}

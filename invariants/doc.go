@@ -110,6 +110,13 @@
 // [Sink.Invariants] are the rules; put them before those of the policy, which
 // leave the time of records out of their windows.
 //
+// # Caches and shared requests
+//
+// What a cache serves is no attempt: the trace has it as a hit. A [Cache] says
+// for how long answers and failures may be served, and [Cache.Invariants] hold
+// the hits to it and to the answers that they repeat. An action that waits for
+// a request which another one has under way is served by a hit too.
+//
 // # Contested points
 //
 // Good libraries differ, so the policy declares:

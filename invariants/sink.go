@@ -201,7 +201,7 @@ func (k *Sink) dishonest(p *Policy, sc *scene, a *trace.Action, answer int) stri
 	if p.reachedBy(a) {
 		return ""
 	}
-	text, _ := dishonesty(sc, a, late)
+	text, _ := dishonesty(p, sc, a, late)
 	return text
 }
 

@@ -10,12 +10,13 @@ import (
 
 // NoFirstDelay is: the first attempt of an action begins when the action does.
 // An action that first fetches credentials may take its time, and so may one
-// that waits for its turn: its first attempt begins as another action ends. What
+// that waits for its turn: its first attempt begins as another action ends, or
+// when it has learned what became of another's request. What
 // writing a record takes is no wait.
 func NoFirstDelay() Invariant {
 	return sceneRule("no-first-delay", "there is no wait before the first attempt",
 		func(sc scene, a *trace.Action) (v Verdict) {
-			if len(a.Attempts) == 0 || sc.unsureOf(a) || sc.excuses(a, a.Begin, a.Attempts[0].Begin) || queued(sc.tr, a) {
+			if len(a.Attempts) == 0 || sc.unsureOf(a) || sc.excuses(a, a.Begin, a.Attempts[0].Begin) || joined(sc.tr, a) || queued(sc.tr, a) {
 				return v
 			}
 			v.Applied++
@@ -29,6 +30,12 @@ func NoFirstDelay() Invariant {
 			}
 			return v
 		})
+}
+
+// joined reports whether the action was answered without a call before its
+// first attempt.
+func joined(tr *trace.Trace, a *trace.Action) bool {
+	return len(a.Hits) > 0 && a.Hits[0] < a.Attempts[0].Event && tr.Events[a.Hits[0]].At > a.Begin
 }
 
 // queued reports whether the first attempt begins at the instant at which an

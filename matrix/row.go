@@ -33,6 +33,7 @@ type Setting struct {
 	Sinks  []invariants.Sink         // contracts of the sinks on the stage
 
 	breaker *invariants.Breaker // that the adapter declares; nil: none
+	cache   *invariants.Cache   // the same of its cache
 }
 
 // Fixed is the Schedule of a row that is the same for every adapter.

@@ -88,7 +88,7 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 		rows = append(rows, recordRows()...)
 	}
 	rows = append(rows, own...)
-	return Setting{Policy: a.Policy, Can: can, Tools: names, Sinks: a.Sinks, breaker: a.Breaker}, rows, validate(rows)
+	return Setting{Policy: a.Policy, Can: can, Tools: names, Sinks: a.Sinks, breaker: a.Breaker, cache: a.Cache}, rows, validate(rows)
 }
 
 // validate reports rows that cannot be run.

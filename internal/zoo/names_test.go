@@ -73,6 +73,9 @@ func rulesOf(s Specimen) []invariants.Invariant {
 	if s.Adapter.Observation != nil {
 		all = append(all, s.Adapter.Observation.Invariants(s.Adapter.Policy)...)
 	}
+	if s.Adapter.Cache != nil {
+		all = append(all, s.Adapter.Cache.Invariants()...)
+	}
 	for _, k := range s.Adapter.Sinks {
 		all = append(all, k.Invariants(s.Adapter.Policy)...)
 	}

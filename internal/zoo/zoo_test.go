@@ -116,6 +116,9 @@ func narrow() []string {
 		if o := s.Adapter.Observation; o != nil {
 			rules = append(rules, o.Invariants(s.Adapter.Policy)...)
 		}
+		if c := s.Adapter.Cache; c != nil {
+			rules = append(rules, c.Invariants()...)
+		}
 		for _, k := range s.Adapter.Sinks {
 			rules = append(rules, k.Invariants(s.Adapter.Policy)...)
 		}
