@@ -192,6 +192,10 @@ func (d *drawer) latency(t *rapid.T) time.Duration {
 		// Just inside the attempt's time, just outside, or far outside.
 		return a + [...]time.Duration{-10, 10, a, -a / 2}[below(t, 4)]
 	}
+	if h := d.p.Hedge; h.Max > 1 && coin(t) {
+		// Just before the hedge, just behind it, or behind a second one.
+		return (h.After + [...]time.Duration{-10, 10, h.After / 2, 2 * h.After}[below(t, 4)]).Truncate(10)
+	}
 	return time.Duration(1+below(t, 256))*time.Millisecond + 70
 }
 

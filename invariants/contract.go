@@ -38,5 +38,10 @@ func (p *Policy) rules() []Invariant {
 	if !p.Repeatable || p.Key != "" {
 		list = append(list, OneEffect())
 	}
+	if p.Hedge.on() {
+		list = append(list, Hedged(*p))
+	} else {
+		list = append(list, NoOverlap())
+	}
 	return append(list, honestEnding(p), OneTerminal(), NothingLeft())
 }

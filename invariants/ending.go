@@ -186,7 +186,7 @@ func endsSeries(a *trace.Action, call int) bool {
 		attempts := a.Series[i].Attempts
 		for n := len(attempts) - 1; n >= 0; n-- {
 			if attempts[n].Event < a.EndEvent {
-				if attempts[n].Call == call {
+				if attempts[n].Call == call || lastRound(&a.Series[i], n, call) {
 					return true
 				}
 				break

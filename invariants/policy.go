@@ -73,6 +73,9 @@ type Policy struct {
 	// goes by the answer: done is a success, not done may be repeated.
 	Reconcile bool
 
+	// Hedge says whether attempts of one action may overlap.
+	Hedge Hedge
+
 	// Repeatable says that repeating the action is harmless, as with a read.
 	Repeatable bool
 }

@@ -29,12 +29,13 @@ func (p *Policy) Validate() error {
 	v.classes(p)
 	v.backoff(&p.Backoff)
 	v.hint(&p.Hint)
+	v.hedge(p)
 	for _, d := range []struct {
 		field string
 		value time.Duration
 	}{
 		{"Attempt", p.Attempt}, {"Budget", p.Budget}, {"Backoff.Base", p.Backoff.Base},
-		{"Backoff.Cap", p.Backoff.Cap}, {"Hint.Limit", p.Hint.Limit},
+		{"Backoff.Cap", p.Backoff.Cap}, {"Hint.Limit", p.Hint.Limit}, {"Hedge.After", p.Hedge.After},
 	} {
 		v.want(d.value >= 0, d.field, "is %v; a time cannot be negative: say 0 for none", d.value)
 	}

@@ -12,7 +12,8 @@ import (
 //		… w.step …
 //	}
 //
-// Attempts whose outcome the action did not live to see end it.
+// Attempts whose outcome the action did not live to see end it, and so do those
+// that ran beside each other under a policy that hedges.
 type walk struct {
 	step
 	p    *Policy
@@ -53,6 +54,9 @@ func (w *walk) next() bool {
 		return false
 	}
 	at, a := &w.s.Attempts[w.i], w.a
+	if w.p.Hedge.on() && hedges(w.s, w.i) {
+		return false
+	}
 	if !at.Seen || a.Ended && (at.End > a.End || at.Event > a.EndEvent) {
 		return false
 	}

@@ -3,6 +3,7 @@ package matrix
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/rehearse-go/rehearse/faultsim"
 )
@@ -14,6 +15,9 @@ func (s *Setting) expect(sched faultsim.Schedule) (faultsim.Expectation, bool) {
 	if len(sched.Quotas) > 0 && len(sched.Actions) > 1 {
 		return faultsim.Expectation{Most: anything}, true
 	}
+	if h := s.Policy.Hedge; h.Max > 1 && slow(&sched, h.After) {
+		return faultsim.Expectation{Most: anything}, true // how many attempts run beside each other is for [invariants.Hedged]
+	}
 	sched.Actions = slices.Clone(sched.Actions[:min(1, len(sched.Actions))])
 	for _, name := range speaksOf(&sched) {
 		if name != faultsim.Main && name != s.Tools[0] && !s.bestEffort(name) {
@@ -21,6 +25,18 @@ func (s *Setting) expect(sched faultsim.Schedule) (faultsim.Expectation, bool) {
 		}
 	}
 	return faultsim.ExpectFirst(s.Policy, ofMain(sched, s.Tools[0]))
+}
+
+// slow reports whether an attempt may take so long that it is hedged.
+func slow(s *faultsim.Schedule, after time.Duration) bool {
+	for i := range s.Actions {
+		for _, faults := range s.Actions[i].Faults {
+			if slices.ContainsFunc(faults, func(f faultsim.Fault) bool { return f.Hang || f.Latency >= after }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // speaksOf lists the tools that a schedule names, in order.

@@ -67,6 +67,8 @@ func Right() []Specimen {
 		specimen("read-through-cache", caching(func(*cache) {})),
 		specimen("cache-by-the-whole-key", caching(func(c *cache) { c.units = true })),
 		specimen("shared-request", sharing(func(*flights) {})),
+		specimen("hedged-read", hedging(func(*hedger[forecast]) {})),
+		specimen("hedged-payment", hedgedPayment(false)),
 		specimen("http-quota", onRoute(webPolicy(), metered(), func(a *webAgent) { a.refused = readsQuota })),
 		specimen("http-junk-hint", onRoute(webPolicy(), mumbling(), func(*webAgent) {})),
 		specimen("http-broken-answer-asked-again", rereading(func() func(io.Reader, *forecast) error { return decodeAlone })),
