@@ -120,6 +120,9 @@
 // Where the adapter declares Sinks, in half of the actions the first records to
 // each of them fail, hang, take long or panic.
 //
+// Where only a budget bounds the attempts, the main tool now and then fails
+// thousands of times in a row.
+//
 // Where the adapter declares a Cache, half of the schedules have further actions,
 // at once and with pauses around the times for which answers and failures may be
 // served; the code tells of each hit with [Stage.Hit].

@@ -110,6 +110,7 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		}
 		d.records(t, &s)
 		d.lookups(t, &s)
+		d.endless(t, &s)
 		return s
 	})
 }
@@ -158,6 +159,20 @@ func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
 	}
 	return faults
 }
+
+// endless lets a tool fail thousands of times now and then, where the policy
+// bounds the attempts by a budget only: a wait that wraps around late, or a
+// counter that does, shows then. It comes last, so that no other draw depends on
+// it.
+func (d *drawer) endless(t *rapid.T, s *Schedule) {
+	if d.p.MaxAttempts != invariants.Unlimited || len(d.tools) == 0 || len(d.tools[0].retried) == 0 || !oneIn(t, 6) {
+		return
+	}
+	s.Actions[0].Faults[d.tools[0].name] = slices.Repeat(d.tools[0].retried[:1], thousands)
+}
+
+// thousands is the number of attempts in a streak that only a budget ends.
+const thousands = 5000
 
 func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
 	if tool.items != nil && coin(t) {

@@ -65,7 +65,7 @@ func (s *Stage) hit(t *tool, number int) *act {
 	if a == nil {
 		return nil
 	}
-	if a.calls++; a.calls > s.limit {
+	if a.counts(s) {
 		s.spin(t, a)
 	}
 	return a

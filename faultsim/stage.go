@@ -68,10 +68,12 @@ type act struct {
 	dog    *time.Timer // fires where the action hangs
 	ended  bool
 	hung   bool
-	calls  int
-	errs   []callError  // what the doubles answered, latest last
-	few    [3]callError // storage of the first of them
-	result answer       // of the latest success
+	calls  int           // of the tools; where nothing but the budget bounds them, those at one instant
+	total  int           // of all of them, up to that instant
+	moment time.Duration // of the latest call; see counts
+	errs   []callError   // what the doubles answered, latest last
+	few    [3]callError  // storage of the first of them
+	result answer        // of the latest success
 	spun   bool
 }
 
@@ -248,7 +250,7 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 	if a == nil {
 		return Fault{}, nil
 	}
-	if a.calls++; a.calls > s.limit {
+	if a.counts(s) {
 		s.spin(t, a)
 		return Fault{Hang: true, Deaf: true}, a
 	}
@@ -284,6 +286,22 @@ func (a *act) fault(tool string, attempt int) Fault {
 	}
 	return Fault{}
 }
+
+// counts counts a call, and reports whether the action calls without end: more
+// often than its policy could explain or, where nothing but a budget bounds the
+// attempts, more often at one instant, or so often that nobody waits for it.
+func (a *act) counts(s *Stage) bool {
+	if s.policy.MaxAttempts == invariants.Unlimited {
+		if now := time.Since(epoch); now != a.moment {
+			a.moment, a.total, a.calls = now, a.total+a.calls, 0
+		}
+	}
+	a.calls++
+	return a.calls > s.limit || a.total > mostCalls
+}
+
+// mostCalls is more than any budget explains.
+const mostCalls = 100_000
 
 // spin records, once, that an action calls without end. The call that follows
 // never returns, since nothing else stops such a loop.

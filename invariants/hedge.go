@@ -8,12 +8,12 @@ import (
 )
 
 // Hedge lets attempts of one action overlap: where one takes long, another
-// begins beside it, and the first success wins. The zero Hedge allows none, and
-// overlapping attempts are findings of [NoOverlap] (article: testing agent
-// tool-call retry behavior: "overlapping attempts of one action only where
-// hedging is declared").
+// begins beside it, and the first success wins (Dean and Barroso, "The Tail at
+// Scale", CACM 2013; hedgingPolicy of gRFC A6). The zero Hedge allows none, and
+// overlapping attempts are findings of [NoOverlap].
 //
-// Every hedge counts as an attempt. A write is hedged with a key only.
+// Every hedge counts as an attempt, as in gRFC A6. A write is hedged with a key
+// only.
 type Hedge struct {
 	// After is how long the latest attempt has been under way, at least, before
 	// another begins beside it.

@@ -90,11 +90,15 @@ func transientThenSuccess(s Setting) (faultsim.Schedule, error) {
 	return faultsim.One(f), err
 }
 
+// thousands is how often a tool fails whose attempts only a budget bounds: waits
+// that wrap around do so late.
+const thousands = 5000
+
 func transientUntilExhausted(s Setting) (faultsim.Schedule, error) {
 	f, err := s.Retried()
 	n := s.Policy.MaxAttempts + 1
 	if s.Policy.MaxAttempts == invariants.Unlimited {
-		n = 200
+		n = thousands
 	}
 	faults := make([]faultsim.Fault, n)
 	for i := range faults {

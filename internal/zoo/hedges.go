@@ -13,15 +13,15 @@ import (
 func overlaps() []Specimen {
 	return []Specimen{
 		{"left-attempt-works-on", "The attempt runs in a goroutine, a timer gives it up, and nothing ends its context before the next one begins.",
-			handling, "no-overlap", agents(withoutAttempt(), failures(), leaves)},
+			"F031", "no-overlap", agents(withoutAttempt(), failures(), leaves)},
 		{"hedge-at-once", "The delay of the hedge has no unit, and the second request goes out beside the first.",
-			testingRetries, "hedged", hedging(func(h *hedger[forecast]) { h.after = hedgeAfter / time.Millisecond })},
+			tailAtScale, "hedged", hedging(func(h *hedger[forecast]) { h.after = hedgeAfter / time.Millisecond })},
 		{"hedge-loser-works-on", "The first answer is returned, and the contexts of the others end with their own time.",
-			testingRetries, "hedged", hedging(func(h *hedger[forecast]) { h.lets = true })},
+			tailAtScale, "hedged", hedging(func(h *hedger[forecast]) { h.lets = true })},
 		{"hedges-without-limit", "Each second brings another attempt beside those that are under way.",
-			testingRetries, "hedged", hedging(func(h *hedger[forecast]) { h.most = attempts })},
+			tailAtScale, "hedged", hedging(func(h *hedger[forecast]) { h.most = attempts })},
 		{"hedge-with-a-key-of-its-own", "Each attempt makes its key, and the hedge of a payment is another payment.",
-			testingRetries, "one-key", hedgedPayment(true)},
+			tailAtScale, "one-key", hedgedPayment(true)},
 	}
 }
 

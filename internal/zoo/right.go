@@ -69,6 +69,7 @@ func Right() []Specimen {
 		specimen("shared-request", sharing(func(*flights) {})),
 		specimen("hedged-read", hedging(func(*hedger[forecast]) {})),
 		specimen("hedged-payment", hedgedPayment(false)),
+		specimen("goes-on-for-hours", agents(steady(), failures(), hours)),
 		specimen("http-quota", onRoute(webPolicy(), metered(), func(a *webAgent) { a.refused = readsQuota })),
 		specimen("http-junk-hint", onRoute(webPolicy(), mumbling(), func(*webAgent) {})),
 		specimen("http-broken-answer-asked-again", rereading(func() func(io.Reader, *forecast) error { return decodeAlone })),
@@ -173,6 +174,29 @@ func saturates(n int) time.Duration {
 		}
 	}
 	return wait
+}
+
+// hours goes on until three hours are over, and looks at them before each wait.
+func hours(ctx context.Context, call tool) (forecast, error) {
+	over := time.Now().Add(3 * time.Hour)
+	for n := 1; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return forecast{}, err
+		}
+		f, err := once(ctx, call, pune)
+		if err == nil {
+			return f, nil
+		}
+		if final(ctx, err) {
+			return forecast{}, err
+		}
+		if time.Until(over) <= doubled(n) {
+			return forecast{}, fmt.Errorf("out of time: %w", err)
+		}
+		if err := sleep(ctx, doubled(n)); err != nil {
+			return forecast{}, err
+		}
+	}
 }
 
 func interval(n int) time.Duration { return min(base<<(n-1), time.Second) }

@@ -25,6 +25,7 @@ const (
 	retrySafe      = "article: retry-safe tools"
 	toolErrors     = "article: tool errors, retries and timeouts"
 	threeLayer     = "article: three-layer defence"
+	tailAtScale    = "article: The Tail at Scale"
 )
 
 // Faulty returns the subjects with one fault each.
