@@ -111,6 +111,7 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		d.records(t, &s)
 		d.lookups(t, &s)
 		d.endless(t, &s)
+		d.afterCancel(t, &s)
 		return s
 	})
 }
@@ -169,6 +170,21 @@ func (d *drawer) endless(t *rapid.T, s *Schedule) {
 		return
 	}
 	s.Actions[0].Faults[d.tools[0].name] = slices.Repeat(d.tools[0].retried[:1], thousands)
+}
+
+// afterCancel lets, where the policy declares which of the two wins, a tool ignore
+// the caller's cancel now and then, and succeed behind it.
+func (d *drawer) afterCancel(t *rapid.T, s *Schedule) {
+	if d.p.Winner == invariants.WinnerEither || len(d.tools) == 0 || !oneIn(t, 2) {
+		return
+	}
+	p := &s.Actions[0]
+	p.Cancel, p.Deadline = 0, 0
+	late := time.Duration(1+below(t, 64)) * time.Millisecond
+	if a := d.p.Attempt; a > 0 {
+		late = min(late, a/2).Truncate(10)
+	}
+	p.Faults[d.tools[0].name] = []Fault{{Latency: late, Deaf: true, Cancel: odd(max(1, late-[...]time.Duration{1, late / 2}[below(t, 2)]))}}
 }
 
 // thousands is the number of attempts in a streak that only a budget ends.

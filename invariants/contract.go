@@ -29,6 +29,9 @@ func (p *Policy) rules() []Invariant {
 	if p.Reconcile {
 		list = append(list, ReconciledFirst(*p))
 	}
+	if p.Winner != WinnerEither {
+		list = append(list, DeclaredWinner(*p))
+	}
 	if p.MaxAttempts != Unlimited {
 		list = append(list, MaxAttempts(p.MaxAttempts))
 	}

@@ -127,6 +127,7 @@
 //   - jitter, and whether the cap comes before or after it: Backoff.Jitter, Backoff.CapIs
 //   - a next attempt that does not fit: Late for the caller's deadline, BudgetLate for the own budget (stop at once, or begin the wait)
 //   - whether the budget ends an attempt under way: BudgetCuts
+//   - which wins, a cancel or a success of a tool that ignores it: Winner
 //   - whether attempts may overlap, when and how many: Hedge
 //   - what an observation promises, and its length: Observation
 //   - whether a record is mandatory, precedes the call, and fails the action: Sink.Mandatory, Before, Degraded

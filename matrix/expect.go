@@ -19,6 +19,9 @@ func (s *Setting) expect(sched faultsim.Schedule) (faultsim.Expectation, bool) {
 	if h := s.Policy.Hedge; h.Max > 1 && slow(&sched, h.After) {
 		return faultsim.Expectation{Most: anything}, true // how many attempts run beside each other is for [invariants.Hedged]
 	}
+	if deaf(&sched) {
+		return faultsim.Expectation{Most: anything}, true // who waits for such a tool is for the code, or the policy's Winner, to say
+	}
 	if s.Policy.MaxAttempts == invariants.Unlimited && s.Policy.Backoff.Jitter != (invariants.Jitter{}) {
 		return faultsim.Expectation{Most: anything}, true // thousands of windows leave the count open
 	}
@@ -36,6 +39,18 @@ func slow(s *faultsim.Schedule, after time.Duration) bool {
 	for i := range s.Actions {
 		for _, faults := range s.Actions[i].Faults {
 			if slices.ContainsFunc(faults, func(f faultsim.Fault) bool { return f.Hang || f.Latency >= after }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// deaf reports whether a tool ignores its context.
+func deaf(s *faultsim.Schedule) bool {
+	for i := range s.Actions {
+		for _, faults := range s.Actions[i].Faults {
+			if slices.ContainsFunc(faults, func(f faultsim.Fault) bool { return f.Deaf }) {
 				return true
 			}
 		}

@@ -70,6 +70,8 @@ func Right() []Specimen {
 		specimen("hedged-read", hedging(func(*hedger[forecast]) {})),
 		specimen("hedged-payment", hedgedPayment(false)),
 		specimen("goes-on-for-hours", agents(steady(), failures(), hours)),
+		specimen("success-wins", contested(invariants.WinnerSuccess, patient)),
+		specimen("cancel-wins", contested(invariants.WinnerCancel, cancelWins)),
 		specimen("http-quota", onRoute(webPolicy(), metered(), func(a *webAgent) { a.refused = readsQuota })),
 		specimen("http-junk-hint", onRoute(webPolicy(), mumbling(), func(*webAgent) {})),
 		specimen("http-broken-answer-asked-again", rereading(func() func(io.Reader, *forecast) error { return decodeAlone })),
