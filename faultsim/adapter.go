@@ -98,6 +98,16 @@ type Adapter struct {
 	Observation *invariants.Observation
 	Observe     func(result any, err error) any
 
+	// Sinks are the contracts of the places that the code writes records to,
+	// such as a log or an audit trail; Subject builds each with [Sink]. With
+	// them, [Check] draws records that fail, hang, take long or panic.
+	Sinks []invariants.Sink
+
+	// Cache is the contract of the cache in front of a tool, or of the sharing of
+	// its requests; the code tells of each hit with [Stage.Hit]. With it, [Check]
+	// draws actions with pauses around its times. Nil: there is none.
+	Cache *invariants.Cache
+
 	// Invariants are further rules of the user's own.
 	Invariants []invariants.Invariant
 
@@ -108,10 +118,14 @@ type Adapter struct {
 
 // AcceptedRow begins the keys of [Adapter].Accept that speak of a row of the matrix.
 const AcceptedRow = "row "
-// Contract is what the adapter declares, apart from its Observation and from
-// rules of its own.
+
+// Contract is what the adapter declares, apart from rules of its own.
 func (a *Adapter) Contract() invariants.Contract {
-	return invariants.Contract{Policy: a.Policy, Breaker: a.Breaker, Allowance: a.Allowance, Allowed: a.Allowed, EscalatesAfter: a.EscalatesAfter, Spreads: a.Spreads}
+	return invariants.Contract{
+		Policy: a.Policy, Breaker: a.Breaker, Allowance: a.Allowance, Allowed: a.Allowed,
+		EscalatesAfter: a.EscalatesAfter, Spreads: a.Spreads,
+		Sinks: a.Sinks, Cache: a.Cache, Observation: a.Observation,
+	}
 }
 
 // invariants returns all rules that the adapter is held to.
@@ -119,9 +133,6 @@ func (a *Adapter) invariants() []invariants.Invariant {
 	implied := contractOf(&a.Policy).invariants
 	if c := a.Contract(); !c.Plain() {
 		implied = c.Invariants()
-	}
-	if a.Observation != nil { // after the policy's: a wrong attempt is not the observation's fault
-		implied = slices.Concat(implied, a.Observation.Invariants(a.Policy))
 	}
 	if len(a.Invariants) == 0 {
 		return implied
@@ -204,6 +215,7 @@ func (a *Adapter) validate() error {
 	if a.Observation != nil {
 		errs = append(errs, a.validateObservation())
 	}
+	errs = append(errs, a.validateSinks(), a.validateCache())
 	return errors.Join(append(errs, contractOf(&a.Policy).err)...)
 }
 

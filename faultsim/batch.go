@@ -86,7 +86,8 @@ func (b *batchSkills) can(f *Fault) bool {
 func (t *tool) can(f *Fault) bool {
 	_, batch := t.skills.(*batchSkills)
 	_, http := t.skills.(*route)
-	return (batch || f.Items == "") && (http || f.Body == 0) && t.skills.can(f)
+	_, sink := t.skills.(recording)
+	return (batch || f.Items == "") && (http || f.Body == 0) && (sink || !f.Panic) && t.skills.can(f)
 }
 
 // A batchCall is one request.

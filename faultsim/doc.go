@@ -72,7 +72,8 @@
 // which are data and may lie), wrap=wrapped or wrap=joined (how a function tool
 // packs its error), work= (when the work is done, counted from the arrival),
 // body= (how long the body of an HTTP answer takes to come, in pieces) and twice
-// (the network delivers the call twice). Those of an action are after= (a
+// (the network delivers the call twice). A record to a [Sink] is planned in
+// the same form, and can panic. Those of an action are after= (a
 // pause before it begins), deadline= and cancel=. The tool * is the first that
 // Subject puts on the stage.
 //
@@ -125,6 +126,16 @@
 // Where the adapter declares an Observation, in half of the actions all failures
 // say [CanaryWords]: a secret, an internal host and a stack trace, none of which
 // may be in what the code hands on.
+//
+// Where the adapter declares Sinks, in half of the actions the first records to
+// each of them fail, hang, take long or panic.
+//
+// Where only a budget bounds the attempts, the main tool now and then fails
+// thousands of times in a row.
+//
+// Where the adapter declares a Cache, half of the schedules have further actions,
+// at once and with pauses around the times for which answers and failures may be
+// served; the code tells of each hit with [Stage.Hit].
 //
 // The failing schedule is run again alone, twenty times. If it always fails it
 // shrinks to the smallest that breaks the same invariant. If it fails now and

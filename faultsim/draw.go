@@ -23,6 +23,8 @@ type drawer struct {
 	spreads bool                // jitter parts callers that fail together
 	canary  bool                // plant canaries
 	pages   int                 // requests of the main tool in an action; below 2: one
+	sinks   []drawnSink
+	cache   *invariants.Cache // nil: none
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -38,7 +40,10 @@ type drawnTool struct {
 func newDrawer(a *Adapter, tools []*tool) *drawer {
 	d := &drawer{
 		p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil, pages: a.Pages,
-		shared: a.Allowance != nil, row: a.EscalatesAfter, spreads: a.Spreads,
+		shared: a.Allowance != nil, row: a.EscalatesAfter, spreads: a.Spreads, cache: a.Cache,
+	}
+	for _, k := range a.Sinks {
+		d.sinks = append(d.sinks, drawnSink{k})
 	}
 	for _, t := range tools {
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
@@ -123,6 +128,10 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		if d.pages > 1 {
 			d.turnPages(t, &s)
 		}
+		d.records(t, &s)
+		d.lookups(t, &s)
+		d.endless(t, &s)
+		d.afterCancel(t, &s)
 		return s
 	})
 }
@@ -173,6 +182,35 @@ func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
 	return faults
 }
 
+// endless lets a tool fail thousands of times now and then, where the policy
+// bounds the attempts by a budget only: a wait that wraps around late, or a
+// counter that does, shows then. It comes last, so that no other draw depends on
+// it.
+func (d *drawer) endless(t *rapid.T, s *Schedule) {
+	if d.p.MaxAttempts != invariants.Unlimited || len(d.tools) == 0 || len(d.tools[0].retried) == 0 || !oneIn(t, 6) {
+		return
+	}
+	s.Actions[0].Faults[d.tools[0].name] = slices.Repeat(d.tools[0].retried[:1], thousands)
+}
+
+// afterCancel lets, where the policy declares which of the two wins, a tool ignore
+// the caller's cancel now and then, and succeed behind it.
+func (d *drawer) afterCancel(t *rapid.T, s *Schedule) {
+	if d.p.Winner == invariants.WinnerEither || len(d.tools) == 0 || !oneIn(t, 2) {
+		return
+	}
+	p := &s.Actions[0]
+	p.Cancel, p.Deadline = 0, 0
+	late := time.Duration(1+below(t, 64)) * time.Millisecond
+	if a := d.p.Attempt; a > 0 {
+		late = min(late, a/2).Truncate(10)
+	}
+	p.Faults[d.tools[0].name] = []Fault{{Latency: late, Deaf: true, Cancel: odd(max(1, late-[...]time.Duration{1, late / 2}[below(t, 2)]))}}
+}
+
+// thousands is the number of attempts in a streak that only a budget ends.
+const thousands = 5000
+
 func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
 	if tool.items != nil && coin(t) {
 		return d.item(t, tool, n)
@@ -205,6 +243,10 @@ func (d *drawer) latency(t *rapid.T) time.Duration {
 	if a := d.p.Attempt; a > 0 && oneIn(t, 2) {
 		// Just inside the attempt's time, just outside, or far outside.
 		return a + [...]time.Duration{-10, 10, a, -a / 2}[below(t, 4)]
+	}
+	if h := d.p.Hedge; h.Max > 1 && coin(t) {
+		// Just before the hedge, just behind it, or behind a second one.
+		return (h.After + [...]time.Duration{-10, 10, h.After / 2, 2 * h.After}[below(t, 4)]).Truncate(10)
 	}
 	return time.Duration(1+below(t, 256))*time.Millisecond + 70
 }

@@ -69,6 +69,10 @@ type Fault struct {
 	// Twice: the network delivers the call twice, and the tool does its work
 	// for each, unless it knows the key.
 	Twice bool
+
+	// Panic: writing the record panics. Only a [Sink] can do that; its class is
+	// then zero.
+	Panic bool
 }
 
 // A HintForm is how a wait is asked for over HTTP.

@@ -37,6 +37,11 @@ func (x *trial) horizon() time.Duration {
 			}
 		}
 	}
+	for i := range x.a.Sinks {
+		for range min(attempts, 64) + 1 { // each attempt may be held up by its records
+			add(x.a.Sinks[i].Wait)
+		}
+	}
 	for i := range x.s.Outages {
 		add(x.s.Outages[i].To)
 	}

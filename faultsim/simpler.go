@@ -40,10 +40,25 @@ func simplerPlan(s Schedule, i int, d *drawer, yield func(Schedule) bool) bool {
 		return false
 	}
 	for _, tool := range slices.Sorted(maps.Keys(p.Faults)) {
+		if !cutStreak(s, i, tool, yield) {
+			return false
+		}
 		for n := range p.Faults[tool] {
 			if !simplerFault(s, i, tool, n, d, yield) {
 				return false
 			}
+		}
+	}
+	return true
+}
+
+// cutStreak cuts the end off a long streak: one attempt at a time would take too
+// long.
+func cutStreak(s Schedule, i int, tool string, yield func(Schedule) bool) bool {
+	n := len(s.Actions[i].Faults[tool])
+	for cut := n / 2; n > longestGarnished && cut > 0; cut /= 2 {
+		if !yield(with(s, func(c *Schedule) { c.Actions[i].Faults[tool] = c.Actions[i].Faults[tool][:n-cut] })) {
+			return false
 		}
 	}
 	return true
@@ -83,6 +98,7 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 		func(f *Fault) { f.Cancel = 0 },
 		func(f *Fault) { f.Say = "" },
 		func(f *Fault) { f.Wrap = WrapNone },
+		func(f *Fault) { f.Panic = false },
 	} {
 		f := s.Actions[i].Faults[tool][n]
 		if set(&f); f == s.Actions[i].Faults[tool][n] {

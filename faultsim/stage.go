@@ -38,6 +38,9 @@ type Stage struct {
 	results map[ledgerKey]any
 	batches map[batchKey][]string // the items of an action at a tool, in the order in which it first sent them
 	climate climate
+
+	declared []invariants.Sink // contracts of the sinks
+	sinks    []*tool
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.
@@ -65,10 +68,12 @@ type act struct {
 	dog    *time.Timer // fires where the action hangs
 	ended  bool
 	hung   bool
-	calls  int
-	errs   []callError  // what the doubles answered, latest last
-	few    [3]callError // storage of the first of them
-	result answer       // of the latest success
+	calls  int           // of the tools; where nothing but the budget bounds them, those at one instant
+	total  int           // of all of them, up to that instant
+	moment time.Duration // of the latest call; see counts
+	errs   []callError   // what the doubles answered, latest last
+	few    [3]callError  // storage of the first of them
+	result answer        // of the latest success
 	spun   bool
 }
 
@@ -125,7 +130,7 @@ func (s *Stage) register(t *tool) {
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: a tool on the stage is named %q, which stands for the first tool in schedules: give it another name", Main))
 	case s.built:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: tool %q was put on the stage by an action: do that in Subject, where schedules and rows can see it", t.name))
-	case s.lookup(t.name) != nil:
+	case s.double(t.name) != nil:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: the stage has two tools named %q: give each its own name", t.name))
 	}
 	if err := t.unusable(); err != nil {
@@ -179,7 +184,7 @@ func (s *Stage) fits(sched *Schedule) error {
 			return fmt.Errorf("faultsim: the deadline of action %d is %v: count it from the action's begin, or leave it 0 for none", i+1, d)
 		}
 		for name, faults := range inOrder(sched.Actions[i].Faults) {
-			t := s.lookup(name)
+			t := s.double(name)
 			if t == nil {
 				return &UnfitError{fmt.Sprintf("the schedule speaks of tool %q, the stage has %s", name, s.names()), i + 1, name, 0}
 			}
@@ -223,9 +228,9 @@ func (s *Stage) names() string {
 	if len(s.tools) == 0 {
 		return "none: does Subject call faultsim.Tool or Stage.Client?"
 	}
-	list := make([]string, len(s.tools))
-	for i, t := range s.tools {
-		list[i] = fmt.Sprintf("%q", t.name)
+	list := make([]string, 0, len(s.tools)+len(s.sinks))
+	for _, t := range slices.Concat(s.tools, s.sinks) {
+		list = append(list, fmt.Sprintf("%q", t.name))
 	}
 	return strings.Join(list, ", ")
 }
@@ -245,7 +250,7 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 	if a == nil {
 		return Fault{}, nil
 	}
-	if a.calls++; a.calls > s.limit {
+	if a.counts(s) {
 		s.spin(t, a)
 		return Fault{Hang: true, Deaf: true}, a
 	}
@@ -281,6 +286,22 @@ func (a *act) fault(tool string, attempt int) Fault {
 	}
 	return Fault{}
 }
+
+// counts counts a call, and reports whether the action calls without end: more
+// often than its policy could explain or, where nothing but a budget bounds the
+// attempts, more often at one instant, or so often that nobody waits for it.
+func (a *act) counts(s *Stage) bool {
+	if s.policy.MaxAttempts == invariants.Unlimited {
+		if now := time.Since(epoch); now != a.moment {
+			a.moment, a.total, a.calls = now, a.total+a.calls, 0
+		}
+	}
+	a.calls++
+	return a.calls > s.limit || a.total > mostCalls
+}
+
+// mostCalls is more than any budget explains.
+const mostCalls = 100_000
 
 // spin records, once, that an action calls without end. The call that follows
 // never returns, since nothing else stops such a loop.

@@ -1,7 +1,6 @@
 package faultsim
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -71,6 +70,8 @@ func (f *Fault) plain() bool {
 func (f *Fault) write(b *strings.Builder) {
 	if f.Class == 0 && f.Hang {
 		b.WriteString("hang")
+	} else if f.Class == 0 && f.Panic {
+		b.WriteString("panic")
 	} else {
 		b.WriteString(f.class().String())
 	}
@@ -85,7 +86,7 @@ func (f *Fault) write(b *strings.Builder) {
 	for _, flag := range []struct {
 		set  bool
 		name string
-	}{{f.Hang && f.Class != 0, "hang"}, {f.Done, "done"}, {f.Deaf, "deaf"}} {
+	}{{f.Hang && f.Class != 0, "hang"}, {f.Done, "done"}, {f.Deaf, "deaf"}, {f.Panic && (f.Hang || f.Class != 0), "panic"}} {
 		if flag.set {
 			b.WriteString(" " + flag.name)
 		}
@@ -222,17 +223,22 @@ func (p *parser) fault(words []string) error {
 		return p.errorf("attempt %q is no number from 1 to %d: attempts are counted from 1", words[1], maxAttempt)
 	}
 	var f Fault
-	if words[2] == "hang" {
+	switch words[2] {
+	case "hang":
 		f.Hang = true
-	} else if err := f.Class.UnmarshalText([]byte(words[2])); err != nil {
-		return p.errorf("unknown class %q; known are %v and hang", words[2], trace.Classes())
+	case "panic":
+		f.Panic = true
+	default:
+		if err := f.Class.UnmarshalText([]byte(words[2])); err != nil {
+			return p.errorf("unknown class %q; known are %v and hang; a sink can panic as well", words[2], trace.Classes())
+		}
 	}
 	if f.Class == trace.OK {
 		f.Class = 0
 	}
 	if err := p.options(words[3:], func(name, value string) error {
-		if name == "hang" && words[2] == "hang" {
-			return errors.New("hang is given twice: take one out")
+		if name == words[2] && (name == "hang" || name == "panic") {
+			return fmt.Errorf("%s is given twice: take one out", name)
 		}
 		return f.option(name, value)
 	}); err != nil {
@@ -339,8 +345,10 @@ func (f *Fault) option(name, value string) (err error) {
 		f.Body, err = positive(name, value)
 	case "twice":
 		f.Twice, err = true, bare(name, value)
+	case "panic":
+		f.Panic, err = true, bare(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an attempt; known are items=, hint=, form=, after=, hang, done, deaf, cancel=, say=, wrap=, work=, body=, twice", name)
+		err = fmt.Errorf("unknown option %q of an attempt; known are items=, hint=, form=, after=, hang, done, deaf, cancel=, say=, wrap=, work=, body=, twice, panic", name)
 	}
 	return err
 }

@@ -43,6 +43,7 @@ func anySchedule() *rapid.Generator[Schedule] {
 		}
 		f.Work = duration.Draw(t, "work")
 		f.Twice = rapid.Bool().Draw(t, "twice")
+		f.Panic = rapid.Bool().Draw(t, "panic")
 		if f.Class == trace.Partial && !f.Hang {
 			f.Items = rapid.SampledFrom([]trace.Items{"", "b:throttled", "#1:invalid,a+b:reset,%2C:timeout"}).Draw(t, "items")
 		}

@@ -56,7 +56,7 @@ func newTrial(a *Adapter, s *Schedule, content []byte, storage *trace.Trace) *tr
 	}
 	x.stage.start(&a.Policy, &x.rec)
 	x.stage.acts, x.stage.serial = x.few[:0], a.Serial
-	x.stage.climate.s = s
+	x.stage.climate.s, x.stage.declared = s, a.Sinks
 	x.longest = x.horizon()
 	return x
 }
@@ -126,6 +126,12 @@ func (x *trial) phases(t *testing.T) {
 	}
 	if err == nil && len(x.a.Allowed) > 0 {
 		err = x.stage.forbids(x.a.Allowed)
+	}
+	if err == nil {
+		err = x.stage.sinksBuilt()
+	}
+	if err == nil {
+		err = x.stage.caches(x.a.Cache)
 	}
 	if err == nil && !x.drawn {
 		err = x.stage.fits(x.s)

@@ -22,10 +22,18 @@ type scene struct {
 // A sideCall is a call that is no attempt.
 type sideCall struct {
 	event    int
+	answer   int // index of its answer event; -1: none has come
+	tool     string
 	role     trace.Role
 	from, to time.Duration // to is the far future while no answer has come
 	ok       bool
 }
+
+// observes reports whether the call writes a record: it says nothing of what
+// the action should do.
+func (c *sideCall) observes() bool { return observer(c.role) }
+
+func observer(r trace.Role) bool { return r == trace.RoleLog || r == trace.RoleAudit }
 
 const never = time.Duration(math.MaxInt64)
 
@@ -53,15 +61,17 @@ func (sc *scene) collect(first int) {
 	for i := first; i < len(sc.tr.Events); i++ {
 		e := &sc.tr.Events[i]
 		switch {
+		case e.Kind == trace.KindCall && e.Ambiguous && observer(e.Role):
+			// A record that could be of several actions is no attempt of any.
 		case e.Kind == trace.KindCall && e.Ambiguous:
 			sc.unsure = append(sc.unsure, e.At)
 		case e.Kind == trace.KindCall && e.Role != trace.RoleAttempt:
 			open[e.Call] = place{e.Action, len(sc.side[e.Action])}
-			sc.side[e.Action] = append(sc.side[e.Action], sideCall{event: i, role: e.Role, from: e.At, to: never})
+			sc.side[e.Action] = append(sc.side[e.Action], sideCall{event: i, answer: -1, tool: e.Tool, role: e.Role, from: e.At, to: never})
 		case e.Kind == trace.KindAnswer:
 			if p, ok := open[e.Call]; ok {
 				c := &sc.side[p.action][p.index]
-				c.to, c.ok = e.At, e.Outcome.Class == trace.OK
+				c.answer, c.to, c.ok = i, e.At, e.Outcome.Class == trace.OK
 				delete(open, e.Call)
 			}
 		}
@@ -90,6 +100,48 @@ func (sc *scene) between(a *trace.Action, from, to time.Duration) []sideCall {
 		hi++
 	}
 	return calls[lo:hi]
+}
+
+// excuses reports whether a call that began between two instants can be why the
+// action then went its own way: it fetched credentials, asked what became of an
+// attempt, or could not write a record that must be kept.
+func (sc *scene) excuses(a *trace.Action, from, to time.Duration) bool {
+	for _, c := range sc.between(a, from, to) {
+		if !c.observes() {
+			return true
+		}
+	}
+	return sc.unaudited(a, from)
+}
+
+// unaudited reports whether the last try to write a record that must be kept
+// failed, of those that began at an instant or later and before the end.
+func (sc *scene) unaudited(a *trace.Action, from time.Duration) bool {
+	if len(sc.side) == 0 {
+		return false
+	}
+	var failed []string // sinks; there is seldom more than one
+	for _, c := range sc.between(a, from, a.End) {
+		if c.role != trace.RoleAudit || c.event > a.EndEvent {
+			continue
+		}
+		failed = slices.DeleteFunc(failed, func(tool string) bool { return tool == c.tool })
+		if !c.ok || c.answer > a.EndEvent {
+			failed = append(failed, c.tool)
+		}
+	}
+	return len(failed) > 0
+}
+
+// heldUp is for how long, from an instant on, the records held the action up that
+// it wrote after it, and that were answered by another instant.
+func (sc *scene) heldUp(a *trace.Action, from, to time.Duration) (d time.Duration) {
+	for _, c := range sc.between(a, from, to) {
+		if c.observes() && c.to <= to {
+			d = max(d, c.to-from)
+		}
+	}
+	return d
 }
 
 // reconciled reports whether the action asked what became of an attempt and

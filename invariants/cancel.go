@@ -111,10 +111,11 @@ func ignored(at *trace.Attempt, cancel time.Duration) bool {
 	return at.Begin <= cancel && at.Interrupted != 0 && at.Interrupted <= cancel
 }
 
-// heldUpBeside is heldUp for a call that is no attempt.
+// heldUpBeside is heldUp for a call that is no attempt. A record of the end may
+// be written after the cancel.
 func heldUpBeside(sc *scene, a *trace.Action) bool {
-	for _, c := range sc.between(a, a.Begin, a.Cancel) {
-		if c.to == a.End {
+	for _, c := range sc.between(a, a.Begin, a.End) {
+		if c.to == a.End && (c.from <= a.Cancel || c.observes()) {
 			return true
 		}
 	}

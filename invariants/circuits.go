@@ -489,7 +489,7 @@ func stepsOf(tr *trace.Trace) map[string][]int {
 	for i := range tr.Events {
 		e := &tr.Events[i]
 		switch e.Kind {
-		case trace.KindBegin, trace.KindCall, trace.KindAnswer, trace.KindWait, trace.KindPublish, trace.KindObservation, trace.KindEnd, trace.KindPanic:
+		case trace.KindBegin, trace.KindCall, trace.KindAnswer, trace.KindWait, trace.KindPublish, trace.KindObservation, trace.KindHit, trace.KindEnd, trace.KindPanic:
 			if !e.Ambiguous {
 				steps[e.Action] = append(steps[e.Action], i)
 			}

@@ -33,7 +33,7 @@ func conforms(p Policy, b *Breaker, al *Allowance) Invariant {
 			if sc.unsureOf(a) {
 				return v
 			}
-			if a.Ended && len(a.Attempts) == 0 && !excusedFromCalling(&sc, a) && !(al != nil && a.Reason == trace.ReasonBudget) {
+			if a.Ended && len(a.Attempts) == 0 && len(a.Hits) == 0 && !excusedFromCalling(&sc, a) && !(al != nil && a.Reason == trace.ReasonBudget) {
 				v.Applied++
 				v.report(a, "the action ended without an attempt", "call the tool at least once", a.EndEvent)
 			}
@@ -64,7 +64,7 @@ func excusedFromCalling(sc *scene, a *trace.Action) bool {
 	case trace.ReasonNeedsInput, trace.ReasonBreakerOpen, trace.ReasonInterrupted, trace.ReasonEscalated:
 		return true
 	}
-	return timeUp(a) || len(sc.between(a, a.Begin, a.End)) > 0
+	return timeUp(a) || sc.excuses(a, a.Begin, a.End)
 }
 
 // judge words what is wrong with the step; empty: nothing.
@@ -83,7 +83,7 @@ func (w *walk) judge() (text, advice string) {
 			return "", ""
 		}
 		return w.goesOn()
-	case !w.last || !w.alone() || w.chunked() || len(w.sc.between(w.a, w.end, w.a.End)) > 0:
+	case !w.last || !w.alone() || w.chunked() || w.sc.excuses(w.a, w.end, w.a.End):
 		return "", ""
 	}
 	if text, advice = w.ending(); text != "" {
@@ -110,7 +110,7 @@ func (s *step) alone() bool {
 // program asked what became of the attempt, or fetched credentials, and went
 // by that; or a series that ran beside it decided the action's end.
 func (w *walk) excused() bool {
-	if len(w.sc.between(w.a, w.end, w.a.End)) > 0 {
+	if w.sc.excuses(w.a, w.end, w.a.End) || w.servedInstead() {
 		return true
 	}
 	for i := range w.a.Series {
@@ -121,6 +121,18 @@ func (w *walk) excused() bool {
 		}
 		beside := first.Begin < w.end || first.Begin == w.end && first.Event < w.at.AnswerEvent
 		if beside && last.End >= w.end && last.End-w.end <= w.d.Hi {
+			return true
+		}
+	}
+	return false
+}
+
+// servedInstead reports whether a success that was answered without a call took
+// the place of the next attempt.
+func (w *walk) servedInstead() bool {
+	for _, i := range w.a.Hits {
+		e := &w.sc.tr.Events[i]
+		if i < w.a.EndEvent && e.At >= w.end && e.Tool == w.s.Tool && e.Outcome.Class == trace.OK {
 			return true
 		}
 	}

@@ -13,23 +13,46 @@ type Contract struct {
 	EscalatesAfter int // failed actions in a row after which the turn is handed on; 0: it never is
 
 	Spreads bool // the jitter differs between callers
+
+	Sinks       []Sink       // places for records
+	Cache       *Cache       // nil: none
+	Observation *Observation // of what is handed on of a failure; nil: none
 }
 
 // Plain reports whether there is nothing beside the policy.
 func (c *Contract) Plain() bool {
-	return c.Breaker == nil && c.Allowance == nil && len(c.Allowed) == 0 && c.EscalatesAfter == 0 && !c.Spreads
+	return c.Breaker == nil && c.Allowance == nil && len(c.Allowed) == 0 && c.EscalatesAfter == 0 && !c.Spreads &&
+		len(c.Sinks) == 0 && c.Cache == nil && c.Observation == nil
 }
 
-// Invariants returns all that the contract implies: [Policy.Invariants], with
-// [CircuitBreaker], [AllowedTools], [EscalatesAfter], [JitterSpreads] and [WithinAllowance] among the narrow rules, and with a
-// [Conforms] and a [HonestEnding] that let an action end as breaker-open or
-// budget where an attempt would be due. Whether it was right to refuse is the
-// business of the narrow rules.
+// Invariants returns all that the contract implies. The rules of sinks and of the
+// cache come first, since what a record or a kept answer causes looks like other
+// faults, and those of the observation last, since a wrong attempt is not its
+// fault. Between them stand [Policy.Invariants], with [CircuitBreaker],
+// [AllowedTools], [EscalatesAfter], [JitterSpreads] and [WithinAllowance] among
+// the narrow rules, and with a [Conforms] and a [HonestEnding] that let an action
+// end as breaker-open or budget where an attempt would be due. Whether it was
+// right to refuse is the business of the narrow rules.
 func (c Contract) Invariants() []Invariant {
 	if c.Plain() {
 		return c.Policy.Invariants()
 	}
 	var list []Invariant
+	for _, k := range c.Sinks {
+		list = append(list, k.Invariants(c.Policy)...)
+	}
+	if c.Cache != nil {
+		list = append(list, c.Cache.Invariants()...)
+	}
+	list = append(list, c.retrying()...)
+	if c.Observation != nil {
+		list = append(list, c.Observation.Invariants(c.Policy)...)
+	}
+	return list
+}
+
+// retrying lists the rules of the attempts.
+func (c *Contract) retrying() (list []Invariant) {
 	for _, inv := range c.Policy.Invariants() {
 		switch inv.Name {
 		case "conforms":
@@ -93,6 +116,9 @@ func (p *Policy) rules() []Invariant {
 	if p.Reconcile {
 		list = append(list, ReconciledFirst(*p))
 	}
+	if p.Winner != WinnerEither {
+		list = append(list, DeclaredWinner(*p))
+	}
 	if p.MaxAttempts != Unlimited {
 		list = append(list, MaxAttempts(p.MaxAttempts))
 	}
@@ -104,6 +130,11 @@ func (p *Policy) rules() []Invariant {
 	}
 	if !p.Repeatable || p.Key != "" {
 		list = append(list, OneEffect())
+	}
+	if p.Hedge.on() {
+		list = append(list, Hedged(*p))
+	} else {
+		list = append(list, NoOverlap())
 	}
 	return append(list, honestEnding(p, false), OneTerminal(), NothingLeft())
 }

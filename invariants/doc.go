@@ -141,6 +141,22 @@
 //	told := invariants.Observation{Code: "error", Message: "message", Retryable: "retryable", Attempts: "attempts", Limit: 500}
 //	invariants.Verify(t, tr, told.Invariants(policy)...)
 //
+// # Sinks
+//
+// A log or a metric that fails must change nothing, and an audit trail may have
+// to be kept. A [Sink] declares which of the two a place for records is, whether
+// a mandatory record comes before the call or after it, how an action ends
+// without it, and for how long a record may hold the action up.
+// [Sink.Invariants] are the rules; put them before those of the policy, which
+// leave the time of records out of their windows.
+//
+// # Caches and shared requests
+//
+// What a cache serves is no attempt: the trace has it as a hit. A [Cache] says
+// for how long answers and failures may be served, and [Cache.Invariants] hold
+// the hits to it and to the answers that they repeat. An action that waits for
+// a request which another one has under way is served by a hit too.
+//
 // # Contested points
 //
 // Good libraries differ, so the policy declares:
@@ -151,7 +167,10 @@
 //   - jitter, and whether the cap comes before or after it: Backoff.Jitter, Backoff.CapIs
 //   - a next attempt that does not fit: Late for the caller's deadline, BudgetLate for the own budget (stop at once, or begin the wait)
 //   - whether the budget ends an attempt under way: BudgetCuts
+//   - which wins, a cancel or a success of a tool that ignores it: Winner
+//   - whether attempts may overlap, when and how many: Hedge
 //   - what an observation promises, and its length: Observation
+//   - whether a record is mandatory, precedes the call, and fails the action: Sink.Mandatory, Before, Degraded
 //   - what a breaker counts, how many probes must succeed, whether a refusal closes it or counts for nothing: Breaker.Failures, Successes, RefusalsNeutral
 //   - zero attempts: an error, since it means default, unlimited or none elsewhere; [Unlimited] needs a Budget
 //
@@ -164,7 +183,7 @@
 //   - Actions during which an ambiguous call came, where a call that is missing would matter.
 //   - What follows the last event of a trace: an action that is still waiting is no finding.
 //   - The upper end of a wait in which the program fetched credentials or asked what became of an attempt counts from that call's answer.
-//   - Hedged attempts (two at once, at one tool) overlap and are findings of Conforms.
+//   - Where the policy declares Hedge, [Conforms] and the rules of waits follow a series up to its first hedge, and [Hedged] judges what runs beside each other: whether a round of hedges counts as one failure for the backoff is not known, nor whether it was given up too early.
 //   - What follows a repeat that Desired reads as done: a next request to the same tool in the same action counts as drift, since the trace alone does not know of the success.
 //   - The retryable flag where two tools failed and the policy says different things of them, where items of a batch have a class each, where the outcome can be read in two ways, and where a breaker, the caller or the action's own time ended it.
 //   - Whether the key of a repeat that the model asks for is that of the first: the key must belong to the intent, and outlive the action.

@@ -10,8 +10,9 @@ import (
 // the result that the tool gave; a failure keeps the last error and, where it
 // tells of a count, the right one; a success is not shown as a failure (field
 // cases F003, F024, F025, F026). An end that says a reason other than success
-// claims none, even where it is no Go error.
-func HonestEnding() Invariant { return honestEnding(&Policy{}, false) }
+// claims none, even where it is no Go error. What a cache or another action's
+// request answered is evidence too, except of a write (see [Policy.Writes]).
+func HonestEnding() Invariant { return honestEnding(&Policy{Repeatable: true}, false) }
 
 // honestEnding is HonestEnding under the policy: its budget ends an action, and
 // where the desired state is reached, a success is the honest end. shared says
@@ -28,14 +29,14 @@ func honestEnding(p *Policy, shared bool) Invariant {
 				return v
 			}
 			late := timeUp(a) || p.Budget > 0 && a.End-a.Begin >= p.Budget || p.spentOn(a)
-			if text, advice := dishonesty(&sc, a, late, shared); text != "" {
+			if text, advice := dishonesty(p, &sc, a, late, shared); text != "" {
 				v.report(a, text, p.adviceFor(a, advice), lastAnswer(a), a.EndEvent)
 			}
 			return v
 		})
 }
 
-func dishonesty(sc *scene, a *trace.Action, late, shared bool) (text, advice string) {
+func dishonesty(p *Policy, sc *scene, a *trace.Action, late, shared bool) (text, advice string) {
 	switch {
 	case a.Error != "" && a.Reason == trace.ReasonSuccess:
 		return fmt.Sprintf("the action failed with %q and calls it a success", short([]byte(a.Error))),
@@ -44,12 +45,15 @@ func dishonesty(sc *scene, a *trace.Action, late, shared bool) (text, advice str
 		if sc.reconciled(a) {
 			return "", ""
 		}
+		if hit := served(sc.tr, a); hit != nil {
+			return falseHit(p, a, hit)
+		}
 		return falseSuccess(a)
 	case a.Error == "" || len(a.Attempts) == 0:
 		return "", ""
 	}
 	if !late {
-		if text, advice = lostEvidence(a, shared); text != "" {
+		if text, advice = lostEvidence(sc, a, shared); text != "" {
 			return text, advice
 		}
 	}
@@ -61,7 +65,7 @@ func dishonesty(sc *scene, a *trace.Action, late, shared bool) (text, advice str
 }
 
 // lostEvidence words a failure that hides a success or the last error.
-func lostEvidence(a *trace.Action, shared bool) (text, advice string) {
+func lostEvidence(sc *scene, a *trace.Action, shared bool) (text, advice string) {
 	last := lastBegun(a)
 	if last == nil {
 		return "", ""
@@ -70,6 +74,8 @@ func lostEvidence(a *trace.Action, shared bool) (text, advice string) {
 	case !seen:
 	case last.Items != "" && last.Outcome.Class == trace.OK && failedItems(a):
 		// The batch went through but for items that failed before.
+	case last.Outcome.Class == trace.OK && sc.unaudited(a, last.End):
+		// It was done, and there is no record of it: see [Sink].
 	case last.Outcome.Class == trace.OK && len(a.Series) == 1 && !outlived(last):
 		return fmt.Sprintf("%s answered, but the action failed with %q", last.Tool, short([]byte(a.Error))),
 			"judge the structured status, not words in the payload; and let no logging or bookkeeping failure hide a success"
@@ -81,6 +87,33 @@ func lostEvidence(a *trace.Action, shared bool) (text, advice string) {
 	case last.Outcome.Failed() && a.Cause > 0 && !endsSeries(a, a.Cause) && !endsItem(a, a.Cause):
 		return fmt.Sprintf("the returned error %q is that of an earlier attempt, not of the last (%v)", short([]byte(a.Error)), last.Outcome.Class),
 			"keep the error of the last attempt"
+	}
+	return "", ""
+}
+
+// served is the last success that was answered without a call before the end;
+// nil: none, or the tool itself has answered.
+func served(tr *trace.Trace, a *trace.Action) (hit *trace.Event) {
+	for _, i := range a.Hits {
+		if e := &tr.Events[i]; i < a.EndEvent && e.Outcome.Class == trace.OK {
+			hit = e
+		}
+	}
+	if hit != nil && firstSuccess(a) != nil {
+		return nil
+	}
+	return hit
+}
+
+// falseHit words a success that rests on an answer without a call.
+func falseHit(p *Policy, a *trace.Action, hit *trace.Event) (text, advice string) {
+	switch {
+	case p.Writes():
+		return fmt.Sprintf("the action claims success, and %s was not called: the answer to an earlier call was served in its place", hit.Tool),
+			"let no cache answer for a write: each action has work of its own to do"
+	case a.Want != nil && !trace.SameArgs(a.Want, a.Result):
+		return fmt.Sprintf("the action returned %s, what was served is %s", short(a.Result), short(a.Want)),
+			"return what was served, and nothing made up"
 	}
 	return "", ""
 }
@@ -154,7 +187,7 @@ func endsSeries(a *trace.Action, call int) bool {
 		attempts := a.Series[i].Attempts
 		for n := len(attempts) - 1; n >= 0; n-- {
 			if attempts[n].Event < a.EndEvent {
-				if attempts[n].Call == call {
+				if attempts[n].Call == call || lastRound(&a.Series[i], n, call) {
 					return true
 				}
 				break

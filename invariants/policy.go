@@ -79,6 +79,13 @@ type Policy struct {
 	// goes by the answer: done is a success, not done may be repeated.
 	Reconcile bool
 
+	// Winner says which event decides where a tool that ignores the caller's
+	// cancel succeeds after it.
+	Winner Winner
+
+	// Hedge says whether attempts of one action may overlap.
+	Hedge Hedge
+
 	// Repeatable says that repeating the action is harmless, as with a read.
 	Repeatable bool
 }
@@ -171,6 +178,16 @@ type Late string
 const (
 	LateStop Late = ""     // the action ends at once
 	LateWait Late = "wait" // the wait begins, and the limit ends it; ending at once is legal too
+)
+
+// A Winner says which event decides an action that its caller has cancelled and
+// whose tool, which ignores that, answers with a success behind the cancel.
+type Winner string
+
+const (
+	WinnerEither  Winner = ""        // either, and the action ends once
+	WinnerSuccess Winner = "success" // the action waits for the answer, and succeeds
+	WinnerCancel  Winner = "cancel"  // the action ends as cancelled, and the answer is not used
 )
 
 // Retries reports whether the policy retries a failure of class c.

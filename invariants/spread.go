@@ -78,7 +78,7 @@ func (p *Policy) waves(tr *trace.Trace) []*wave {
 		for s := range a.Series {
 			for w := p.walk(sc, a, &a.Series[s]); w.next(); {
 				if w.spreads() {
-					all = joined(all, &w)
+					all = inWave(all, &w)
 				}
 			}
 		}
@@ -100,8 +100,8 @@ func (w *walk) spreads() bool {
 	return !b.Jitter.none() && !(capped && (b.CapIs != CapBefore || b.Jitter.Decorrelated))
 }
 
-// joined adds the step's wait to its wave.
-func joined(all []*wave, s *walk) []*wave {
+// inWave adds the step's wait to its wave.
+func inWave(all []*wave, s *walk) []*wave {
 	wait := s.wait()
 	for _, w := range all {
 		if w.tool != s.at.Tool || w.n != s.at.N || w.lo != s.d.Lo || w.hi != s.d.Hi {

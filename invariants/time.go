@@ -10,16 +10,18 @@ import (
 
 // NoFirstDelay is: the first attempt of an action begins when the action does.
 // An action that first fetches credentials may take its time, and so may one
-// that waits for its turn: its first attempt begins as another action ends.
+// that waits for its turn: its first attempt begins as another action ends, or
+// when it has learned what became of another's request. What
+// writing a record takes is no wait.
 func NoFirstDelay() Invariant {
 	return sceneRule("no-first-delay", "there is no wait before the first attempt",
 		func(sc scene, a *trace.Action) (v Verdict) {
-			if len(a.Attempts) == 0 || sc.unsureOf(a) || len(sc.between(a, a.Begin, a.Attempts[0].Begin)) > 0 || queued(sc.tr, a) {
+			if len(a.Attempts) == 0 || sc.unsureOf(a) || sc.excuses(a, a.Begin, a.Attempts[0].Begin) || joined(sc.tr, a) || queued(sc.tr, a) {
 				return v
 			}
 			v.Applied++
 			switch first := &a.Attempts[0]; {
-			case first.Begin > a.Begin:
+			case first.Begin-a.Begin > sc.heldUp(a, a.Begin, first.Begin):
 				v.report(a, fmt.Sprintf("the first attempt of %s came %v after the action began", first.Tool, first.Begin-a.Begin),
 					"wait after a failure and before the next attempt, not at the head of the loop", first.Event)
 			case first.Slept:
@@ -28,6 +30,12 @@ func NoFirstDelay() Invariant {
 			}
 			return v
 		})
+}
+
+// joined reports whether the action was answered without a call before its
+// first attempt.
+func joined(tr *trace.Trace, a *trace.Action) bool {
+	return len(a.Hits) > 0 && a.Hits[0] < a.Attempts[0].Event && tr.Events[a.Hits[0]].At > a.Begin
 }
 
 // queued reports whether the first attempt begins at the instant at which an
@@ -60,11 +68,11 @@ func noLastDelay(p *Policy, whole bool) Invariant {
 				return v
 			}
 			last, over := quiet(a)
-			if last == nil || len(sc.between(a, over, a.End)) > 0 {
+			if last == nil || sc.excuses(a, over, a.End) {
 				return v
 			}
 			v.Applied++
-			if idle := a.End - over; idle > 0 {
+			if idle := a.End - over; idle > sc.heldUp(a, over, a.End) {
 				if whole && a.Error != "" && p.wantsMore(sc, a) {
 					return v
 				}

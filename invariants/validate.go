@@ -30,17 +30,19 @@ func (p *Policy) Validate() error {
 	v.classes(p)
 	v.backoff(&p.Backoff)
 	v.hint(&p.Hint)
+	v.hedge(p)
 	for _, d := range []struct {
 		field string
 		value time.Duration
 	}{
 		{"Attempt", p.Attempt}, {"Budget", p.Budget}, {"Backoff.Base", p.Backoff.Base},
-		{"Backoff.Cap", p.Backoff.Cap}, {"Hint.Limit", p.Hint.Limit},
+		{"Backoff.Cap", p.Backoff.Cap}, {"Hint.Limit", p.Hint.Limit}, {"Hedge.After", p.Hedge.After},
 	} {
 		v.want(d.value >= 0, d.field, "is %v; a time cannot be negative: say 0 for none", d.value)
 	}
 	v.want(p.Late == LateStop || p.Late == LateWait, "Late", "is %q; say LateStop or LateWait", p.Late)
 	v.want(p.BudgetLate == LateStop || p.BudgetLate == LateWait, "BudgetLate", "is %q; say LateStop or LateWait", p.BudgetLate)
+	v.want(p.Winner == WinnerEither || p.Winner == WinnerSuccess || p.Winner == WinnerCancel, "Winner", "is %q; say WinnerEither, WinnerSuccess or WinnerCancel", p.Winner)
 	v.want(p.Budget > 0 || !p.BudgetCuts && p.BudgetLate == LateStop, "Budget", "is 0 while BudgetCuts or BudgetLate speak of it: set a budget or clear them")
 	return errors.Join(v.found...)
 }

@@ -26,7 +26,7 @@ func WaitsInWindow(p Policy) Invariant {
 
 func (v *Verdict) waits(p *Policy, sc scene, a *trace.Action, s *trace.Series) {
 	for w := p.walk(sc, a, s); w.next(); {
-		if w.then == nil || w.d.Do == Stop || w.d.Hinted {
+		if w.then == nil || w.d.Do == Stop || w.d.Hinted || w.wait() < 0 { // see [NoOverlap]
 			continue
 		}
 		v.Applied++

@@ -12,7 +12,8 @@ import (
 //		… w.step …
 //	}
 //
-// Attempts whose outcome the action did not live to see end it.
+// Attempts whose outcome the action did not live to see end it, and so do those
+// that ran beside each other under a policy that hedges.
 type walk struct {
 	step
 	p    *Policy
@@ -21,8 +22,9 @@ type walk struct {
 	auto Series
 	i    int
 
-	breaker   *Breaker   // nil: none is declared
 	allowance *Allowance // nil: none is declared
+	breaker   *Breaker   // nil: none is declared
+	sink      *Sink      // whose records may hold the action up no longer than it says; nil: as long as they take
 }
 
 // A step is one answer, what the policy allows after it, and what followed.
@@ -35,6 +37,7 @@ type step struct {
 	end   time.Duration  // the instant at which it did
 	d     Decision
 	side  time.Duration // time that calls which are no attempts took before the next one
+	held  time.Duration // of it, that of records
 	fresh bool          // credentials were fetched before the next attempt
 
 	shared bool // an allowance is declared: whether it was used up is judged apart
@@ -54,6 +57,9 @@ func (w *walk) next() bool {
 		return false
 	}
 	at, a := &w.s.Attempts[w.i], w.a
+	if w.p.Hedge.on() && hedges(w.s, w.i) {
+		return false
+	}
 	if !at.Seen || a.Ended && (at.End > a.End || at.Event > a.EndEvent) {
 		return false
 	}
@@ -63,8 +69,28 @@ func (w *walk) next() bool {
 	if w.i < len(w.s.Attempts) {
 		w.then = &w.s.Attempts[w.i]
 	}
+	if len(w.sc.side) == 0 {
+		w.decide()
+		return true
+	}
+	before := w.auto
 	w.decide()
+	w.heldDecide(before)
 	return true
+}
+
+// heldDecide asks the automaton once more where records held the action up: it
+// may have looked at its limits when they had been written.
+func (w *walk) heldDecide(before Series) {
+	if w.held == 0 || w.fits() || w.refused() {
+		return
+	}
+	first, after := w.step, w.auto
+	w.auto = before
+	w.read(first.went, first.end+first.held)
+	if !w.fits() && !w.refused() {
+		w.step, w.auto = first, after
+	}
 }
 
 // decide asks the automaton. Where the end of the attempt's context and the
@@ -115,8 +141,8 @@ func (w *walk) read(o trace.Outcome, at time.Duration) {
 	} else {
 		w.d = w.auto.Next(o, at)
 	}
-	w.side, w.fresh = 0, false
-	if w.then != nil && len(w.sc.side) > 0 {
+	w.side, w.held, w.fresh = 0, 0, false
+	if len(w.sc.side) > 0 {
 		w.aside()
 	}
 	if w.then != nil && w.at.Items != "" {
@@ -125,14 +151,29 @@ func (w *walk) read(o trace.Outcome, at time.Duration) {
 }
 
 // aside takes the calls that are no attempts out of the wait: it may begin
-// when they have been answered, and fresh credentials need no wait at all.
+// when they have been answered, and fresh credentials need no wait at all. Of
+// an end it takes the records out.
 func (w *walk) aside() {
-	for _, c := range w.sc.between(w.a, w.end, w.then.Begin) {
-		if c.to <= w.then.Begin {
+	to := w.followed()
+	for _, c := range w.sc.between(w.a, w.end, to) {
+		switch {
+		case c.to > to, w.strict(&c):
+		case c.observes():
+			w.held = max(w.held, c.to-w.end)
+		case w.then != nil:
 			w.side = max(w.side, c.to-w.end)
 		}
-		w.fresh = w.fresh || c.role == trace.RoleAuth && w.went.Class == trace.Unauthenticated
+		w.fresh = w.fresh || w.then != nil && c.role == trace.RoleAuth && w.went.Class == trace.Unauthenticated
 	}
+	if w.sink != nil {
+		w.held = plus(w.held, w.sink.holds(&w.sc, w.a, w.end, to))
+	}
+	w.side = max(w.side, w.held)
+}
+
+// strict reports whether the call is a record whose time is limited.
+func (w *walk) strict(c *sideCall) bool {
+	return w.sink != nil && c.observes() && c.tool == w.sink.Name
 }
 
 // followed is the instant of what came next: an attempt or the action's end.
@@ -151,7 +192,7 @@ func (s *step) fits() bool {
 	if s.d.Do == Go {
 		return false
 	}
-	return !s.a.Ended || !s.last || s.a.End >= s.d.EndLo && s.a.End <= s.d.EndHi && s.agreed()
+	return !s.a.Ended || !s.last || s.a.End >= s.d.EndLo && s.a.End <= plus(s.d.EndHi, s.side) && s.agreed()
 }
 
 // agreed reports whether the reason that the program gives is a true one. A

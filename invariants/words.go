@@ -66,7 +66,7 @@ func (s *step) ending() (text, advice string) {
 	case s.a.End < s.d.EndLo:
 		return fmt.Sprintf("the action ended %v before the %v that could end it", s.d.EndLo-s.a.End, s.d.Reason),
 			"wait for the next attempt until something ends the wait"
-	case s.a.End > s.d.EndHi:
+	case s.a.End > plus(s.d.EndHi, s.side):
 		return fmt.Sprintf("the action ended %v too late (%v)", s.a.End-s.d.EndHi, s.d.Reason),
 			"decide whether there is a next attempt before the wait, not after it"
 	}

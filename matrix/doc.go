@@ -54,6 +54,7 @@
 //   - budgets: the end of what an action may spend, of what many share, and failures
 //     in a row, where there is a Spend, an Allowance or EscalatesAfter
 //   - observation: failures whose words leak, where it declares an Observation
+//   - records: logs and audits that fail, where it declares Sinks
 //
 // # Which rows apply
 //

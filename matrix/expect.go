@@ -3,8 +3,10 @@ package matrix
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/invariants"
 )
 
 // wants is what the row expects of a schedule that it has made.
@@ -22,9 +24,18 @@ func (s *Setting) expect(sched faultsim.Schedule) (faultsim.Expectation, bool) {
 	if len(sched.Quotas) > 0 && len(sched.Actions) > 1 {
 		return faultsim.Expectation{Most: anything}, true
 	}
+	if h := s.Policy.Hedge; h.Max > 1 && slow(&sched, h.After) {
+		return faultsim.Expectation{Most: anything}, true // how many attempts run beside each other is for [invariants.Hedged]
+	}
+	if deaf(&sched) {
+		return faultsim.Expectation{Most: anything}, true // who waits for such a tool is for the code, or the policy's Winner, to say
+	}
+	if s.Policy.MaxAttempts == invariants.Unlimited && s.Policy.Backoff.Jitter != (invariants.Jitter{}) {
+		return faultsim.Expectation{Most: anything}, true // thousands of windows leave the count open
+	}
 	sched.Actions = slices.Clone(sched.Actions[:min(1, len(sched.Actions))])
 	for _, name := range speaksOf(&sched) {
-		if name != faultsim.Main && name != s.Tools[0] {
+		if name != faultsim.Main && name != s.Tools[0] && !s.bestEffort(name) {
 			return faultsim.Expectation{Most: anything}, true
 		}
 	}
@@ -43,6 +54,30 @@ func disturbed(s *faultsim.Schedule) bool {
 		}
 	}
 	return len(s.Outages)+len(s.Quotas) > 0
+}
+
+// slow reports whether an attempt may take so long that it is hedged.
+func slow(s *faultsim.Schedule, after time.Duration) bool {
+	for i := range s.Actions {
+		for _, faults := range s.Actions[i].Faults {
+			if slices.ContainsFunc(faults, func(f faultsim.Fault) bool { return f.Hang || f.Latency >= after }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// deaf reports whether a tool ignores its context.
+func deaf(s *faultsim.Schedule) bool {
+	for i := range s.Actions {
+		for _, faults := range s.Actions[i].Faults {
+			if slices.ContainsFunc(faults, func(f faultsim.Fault) bool { return f.Deaf }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // speaksOf lists the tools that a schedule names, in order.

@@ -178,7 +178,10 @@ func TestPlayReturnsWhatBecameOfEachRow(t *testing.T) {
 			skipped[p.Row.Name] = p.Skipped.Error()
 		}
 	}
-	require.Equal(t, map[string]string{"transient-until-exhausted": "4 calls, the policy calls for 3"}, complaints)
+	require.Equal(t, map[string]string{
+		"transient-until-exhausted": "4 calls, the policy calls for 3",
+		"failure-not-replayed":      "4 calls, the policy calls for 3",
+	}, complaints)
 	require.Subset(t, skipped, map[string]string{
 		"invalid-arguments":         "the tool cannot answer invalid",
 		"permission-denied":         "the tool cannot answer forbidden",

@@ -24,6 +24,7 @@ const (
 	Layers      Group = "layers"      // failures of all kinds through all layers, where the physical attempts are bounded
 	Budgets     Group = "budgets"     // what one action may spend and what many share, where that is declared
 	Observed    Group = "observation" // what is handed on of a failure, where that is declared
+	Records     Group = "records"     // logs and audits that fail, where there are sinks
 )
 
 // own is the group of rows that name none.
@@ -61,6 +62,7 @@ func shelves() []shelf {
 		{Budgets, escalationRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.escalates > 0 }},
 		{Budgets, allowanceRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.allowance != nil }},
 		{Observed, observationRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Observation != nil }},
+		{Records, recordRows, func(s *Setting, _ *faultsim.Adapter) bool { return len(s.Sinks) > 0 }},
 	}
 }
 

@@ -35,6 +35,7 @@ type Setting struct {
 	Policy invariants.Policy
 	Can    func(faultsim.Fault) bool // whether the main tool can answer so
 	Tools  []string                  // names of the tools on the stage, the main one first
+	Sinks  []invariants.Sink         // contracts of the sinks on the stage
 
 	Breaker *invariants.Breaker // that the adapter declares; nil: none
 	Pages   int                 // requests of the main tool that an undisturbed action makes; 0: 1
@@ -42,6 +43,7 @@ type Setting struct {
 
 	allowance *invariants.Allowance // that the adapter declares; nil: none
 	allowed   []string              // the tools that an action may call; empty: any
+	cache     *invariants.Cache     // of the adapter; nil: none
 	escalates int                   // failed actions in a row after which the turn is handed on; 0: never
 }
 
@@ -74,11 +76,15 @@ func transientThenSuccess(s Setting) (faultsim.Schedule, error) {
 	return faultsim.One(f), err
 }
 
+// thousands is how often a tool fails whose attempts only a budget bounds: waits
+// that wrap around do so late.
+const thousands = 5000
+
 func transientUntilExhausted(s Setting) (faultsim.Schedule, error) {
 	f, err := s.Retried()
 	n := s.Policy.Most() + 1
 	if s.Policy.Most() == invariants.Unlimited {
-		n = 200
+		n = thousands
 	}
 	faults := make([]faultsim.Fault, n)
 	for i := range faults {

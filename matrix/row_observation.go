@@ -26,9 +26,12 @@ func (s Setting) leaking(f faultsim.Fault) (faultsim.Fault, error) {
 	return s.saying(f, faultsim.CanaryWords)
 }
 
+// refusals are the classes of a refusal, the plainest first.
+var refusals = []trace.Class{trace.Invalid, trace.Forbidden, trace.NotFound, trace.Unauthenticated, trace.Conflict, trace.Unknown}
+
 // refusal is a refusal that leaks; the plainest that the tool can answer.
 func (s Setting) refusal() (faultsim.Fault, error) {
-	for _, c := range []trace.Class{trace.Invalid, trace.Forbidden, trace.NotFound, trace.Unauthenticated, trace.Conflict, trace.Unknown} {
+	for _, c := range refusals {
 		if f, err := s.leaking(faultsim.Fail(c)); err == nil && !s.Policy.Retries(c) {
 			return f, nil
 		}

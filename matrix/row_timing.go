@@ -21,6 +21,7 @@ func timingRows() []Row {
 		{Name: "cancel-in-flight", Proves: "A cancel reaches the tool that is at work, and no attempt follows.", Schedule: cancelInFlight},
 		{Name: "cancel-just-before-answer", Proves: "A success that comes a nanosecond after the cancel is not taken for the action's.", Schedule: cancelAround(-1)},
 		{Name: "cancel-just-after-answer", Proves: "A success that came a nanosecond before the cancel stands.", Schedule: cancelAround(+1)},
+		{Name: "success-after-cancel", Proves: "Of a cancel and a success behind it the one wins that the policy names, and the action ends once.", Schedule: successAfterCancel},
 		{Name: "deadline-just-before-second", Proves: "An attempt that would begin a nanosecond after the deadline is not made.", Schedule: deadlineBeforeSecond},
 		{Name: "deadline-just-after-second", Proves: "An attempt that begins a nanosecond before the deadline is made.", Schedule: deadlineAfterSecond},
 		{Name: "deadline-under-attempt-timeout", Proves: "An attempt gets what is left of the deadline where that is less than its own timeout.", Schedule: deadlineUnderTimeout},
@@ -61,6 +62,16 @@ func cancelAround(by time.Duration) func(Setting) (faultsim.Schedule, error) {
 		d, err := s.flight()
 		return faultsim.One(faultsim.Fault{Latency: d, Cancel: d + by}), err
 	}
+}
+
+// successAfterCancel has a tool that ignores the cancel: no other succeeds
+// behind it.
+func successAfterCancel(s Setting) (faultsim.Schedule, error) {
+	if s.Policy.Winner == invariants.WinnerEither {
+		return faultsim.Schedule{}, NotFor("the policy leaves open which of the two wins")
+	}
+	d, err := s.flight()
+	return faultsim.One(faultsim.Fault{Latency: d, Deaf: true, Cancel: d/2 + beside}), err
 }
 
 // second is the window in which the second attempt begins, after the failure f.

@@ -1,6 +1,8 @@
 package matrix
 
 import (
+	"time"
+
 	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -10,6 +12,7 @@ func writeRows() []Row {
 		{Name: "ambiguous-write-timeout", Proves: "A reply lost after the effect is reconciled, repeated with the same key, or reported as unknown.", Schedule: ambiguousWrite},
 		{Name: "actions-in-turn", Proves: "A second action has its own attempts, waits and key, whatever the first one used up.", Schedule: twice(false)},
 		{Name: "actions-at-once", Proves: "Two actions at once each have their own attempts, waits and key.", Schedule: twice(true)},
+		{Name: "failure-not-replayed", Proves: "A failure that one action met is not the answer to a later one, which may do better.", Schedule: afterFailure},
 		{Name: "duplicate-delivery", Proves: "A call that the network delivers twice does its work once, since both carry the key.", Schedule: duplicateDelivery},
 		{Name: "delete-repeated", Proves: "A repeat that finds the desired state reached, after a lost reply, is a success.", Schedule: desiredState},
 		{Name: "conflict-with-own-attempt", Proves: "A conflict after a lost reply may be with the own attempt, and does not say that nothing was done.", Schedule: ownConflict},
@@ -24,6 +27,39 @@ func twice(atOnce bool) func(Setting) (faultsim.Schedule, error) {
 		one := faultsim.One(f).Actions[0]
 		return faultsim.Schedule{Actions: []faultsim.Plan{one, one}, AtOnce: atOnce}, err
 	}
+}
+
+// afterFailure is an action that comes when an earlier one has failed for good
+// and what a cache may keep of the failure is over.
+func afterFailure(s Setting) (faultsim.Schedule, error) {
+	sched, err := s.forGood()
+	if err != nil {
+		return sched, err
+	}
+	pause := time.Hour
+	if s.cache != nil {
+		pause += s.cache.FailureTTL
+	}
+	sched.Actions = append(sched.Actions, faultsim.Plan{After: pause})
+	return sched, nil
+}
+
+// forGood is an action that fails: at once where the tool can refuse, else when
+// its attempts are used up.
+func (s Setting) forGood() (faultsim.Schedule, error) {
+	for _, c := range refusals {
+		if s.Can(faultsim.Fail(c)) && !s.Policy.Retries(c) {
+			return faultsim.One(faultsim.Fail(c)), nil
+		}
+	}
+	if s.Breaker != nil {
+		return faultsim.Schedule{}, NotFor("the tool cannot refuse, and what it can answer may open the breaker")
+	}
+	f, err := s.Retried()
+	if err != nil {
+		return faultsim.Schedule{}, err
+	}
+	return s.throughout(f)
 }
 
 // duplicateDelivery needs a key: without one, no caller can prevent that the

@@ -32,13 +32,14 @@ type end struct {
 }
 
 const (
-	ok        = trace.ReasonSuccess
-	cancelled = trace.ReasonCancelled
-	deadline  = trace.ReasonDeadline
-	tooLong   = trace.ReasonHintTooLong
-	declined  = trace.ReasonDeclined
-	refused   = trace.ReasonRefused
-	outcome   = trace.ReasonOutcomeUnknown
+	ok         = trace.ReasonSuccess
+	cancelled  = trace.ReasonCancelled
+	deadline   = trace.ReasonDeadline
+	tooLong    = trace.ReasonHintTooLong
+	declined   = trace.ReasonDeclined
+	needsInput = trace.ReasonNeedsInput
+	refused    = trace.ReasonRefused
+	outcome    = trace.ReasonOutcomeUnknown
 )
 
 // further pins the rows behind the article's by hand, under a read, a keyed
@@ -55,6 +56,7 @@ var further = []struct {
 	{"cancel-in-flight", matrix.Timing, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}},
 	{"cancel-just-before-answer", matrix.Timing, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}},
 	{"cancel-just-after-answer", matrix.Timing, end{1, ok}, end{1, ok}, end{1, ok}, end{1, ok}},
+	{"success-after-cancel", matrix.Timing, end{}, end{}, end{}, end{}},
 	{"deadline-just-before-second", matrix.Timing, end{1, deadline}, end{1, deadline}, end{1, deadline}, end{1, deadline}},
 	{"deadline-just-after-second", matrix.Timing, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
 	{"deadline-under-attempt-timeout", matrix.Timing, end{1, deadline}, end{1, deadline}, end{1, deadline}, end{1, deadline}},
@@ -66,6 +68,7 @@ var further = []struct {
 	{"real-quota", matrix.Timing, end{}, end{}, end{}, end{3, ok}},
 	{"actions-in-turn", matrix.Writes, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
 	{"actions-at-once", matrix.Writes, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
+	{"failure-not-replayed", matrix.Writes, end{1, needsInput}, end{1, needsInput}, end{1, needsInput}, end{1, needsInput}},
 	{"duplicate-delivery", matrix.Writes, end{}, end{1, ok}, end{}, end{}},
 	{"delete-repeated", matrix.Writes, end{}, end{}, end{}, end{2, ok}},
 	{"conflict-with-own-attempt", matrix.Writes, end{}, end{2, outcome}, end{}, end{2, outcome}},

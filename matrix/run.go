@@ -3,7 +3,6 @@ package matrix
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -90,7 +89,7 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 	}
 	set := Setting{
 		Policy: a.Policy, Can: can, Tools: names, Breaker: a.Breaker, Pages: a.Pages,
-		allowance: a.Allowance, allowed: a.Allowed, escalates: a.EscalatesAfter,
+		allowance: a.Allowance, allowed: a.Allowed, escalates: a.EscalatesAfter, Sinks: a.Sinks, cache: a.Cache,
 	}
 	if set.batches() {
 		set.Items = itemsOf(faultsim.Trial(t, a, faultsim.Schedule{}).Trace, names[0])
@@ -189,7 +188,7 @@ func (r *Row) make(set Setting) (s faultsim.Schedule, err error) {
 		return s, err
 	}
 	for _, name := range speaksOf(&s) {
-		if name != faultsim.Main && !slices.Contains(set.Tools, name) {
+		if !set.knows(name) {
 			return s, fmt.Errorf("matrix: row %q speaks of tool %q, the stage has %q: correct the name, or return NotFor", r.Name, name, set.Tools)
 		}
 	}

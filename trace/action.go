@@ -28,6 +28,7 @@ type Action struct {
 	Effects   []int           // indices of the effect events
 	Published []int           // indices of the terminals that the program published
 	Observed  []int           // indices of the observations that the program handed on
+	Hits      []int           // indices of the calls that were answered without being made
 	Waits     []int           // indices of the waits that the program asked for
 	Troubles  []int           // indices of hang, leak, panic and spin events
 

@@ -130,11 +130,11 @@ func worldGen() *rapid.Generator[*trace.Trace] {
 
 // plainAction is an action as the definition has it, found the slow way.
 type plainAction struct {
-	Name                                          string
-	Calls, N                                      []int
-	Gaps, Planned                                 []time.Duration
-	Classes                                       []trace.Class
-	Effects, Published, Observed, Waits, Troubles []int
+	Name                                                string
+	Calls, N                                            []int
+	Gaps, Planned                                       []time.Duration
+	Classes                                             []trace.Class
+	Effects, Published, Observed, Hits, Waits, Troubles []int
 }
 
 func plainActions(events []trace.Event) []plainAction {
@@ -170,6 +170,8 @@ func (a *plainAction) fill(events []trace.Event) {
 			a.Published = append(a.Published, i)
 		case trace.KindObservation:
 			a.Observed = append(a.Observed, i)
+		case trace.KindHit:
+			a.Hits = append(a.Hits, i)
 		case trace.KindHang, trace.KindLeak, trace.KindPanic, trace.KindSpin:
 			a.Troubles = append(a.Troubles, i)
 		case trace.KindCall:
@@ -246,7 +248,7 @@ func TestActionsAreWhatTheirDefinitionSays(t *testing.T) {
 		tr := worldGen().Draw(t, "trace")
 		var got []plainAction
 		for _, a := range tr.Actions() {
-			p := plainAction{Name: a.Name, Effects: a.Effects, Published: a.Published, Observed: a.Observed, Waits: a.Waits, Troubles: a.Troubles}
+			p := plainAction{Name: a.Name, Effects: a.Effects, Published: a.Published, Observed: a.Observed, Hits: a.Hits, Waits: a.Waits, Troubles: a.Troubles}
 			inSeries := 0
 			for _, at := range a.Attempts {
 				p.Calls, p.N, p.Gaps = append(p.Calls, at.Call), append(p.N, at.N), append(p.Gaps, at.Gap)

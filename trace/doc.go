@@ -29,6 +29,11 @@
 //     a payment may be made while its caller sees a timeout.
 //   - An observation is what the program hands on of a failure, to its model or
 //     its caller: an event of kind [KindObservation]. [Recorder.Observe] records it.
+//   - A hit is an answer without a call, from a cache or from a request that
+//     another action had under way. [Recorder.Hit] records it.
+//   - A call can have another [Role] than that of an attempt: fetching
+//     credentials, asking what became of an attempt, or writing a record to a
+//     log or an audit trail. It is in the trace and counts as nothing else.
 //
 // Instants are durations since the start of the trace, and so are deadlines.
 //

@@ -23,6 +23,7 @@ const (
 	KindEffect           // the tool did it: the ledger's truth
 	KindPublish          // the program published a terminal for the action
 	KindObservation      // the program handed a failure on, to its model or caller
+	KindHit              // the program answered a call without making it: from a cache, or as another action's
 	KindEnd              // the action returned to its caller
 	KindHang             // the action never returned
 	KindLeak             // something was still running after the action had ended
@@ -31,7 +32,7 @@ const (
 )
 
 var kindNames = [...]string{
-	"", "begin", "call", "interrupt", "answer", "wait", "cancel", "effect", "publish", "observation", "end",
+	"", "begin", "call", "interrupt", "answer", "wait", "cancel", "effect", "publish", "observation", "hit", "end",
 	"hang", "leak", "panic", "spin",
 }
 
@@ -53,9 +54,11 @@ const (
 	RoleAttempt   Role = iota // the work itself
 	RoleAuth                  // fetching or refreshing credentials
 	RoleReconcile             // asking what became of an earlier attempt
+	RoleLog                   // writing a record that is best effort: a log, a metric
+	RoleAudit                 // writing a record that must be kept
 )
 
-var roleNames = [...]string{"", "auth", "reconcile"}
+var roleNames = [...]string{"", "auth", "reconcile", "log", "audit"}
 
 // String is the name of the value; empty for the zero value.
 func (r Role) String() string { return enumString(roleNames[:], r) }

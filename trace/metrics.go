@@ -16,6 +16,7 @@ import (
 type Metrics struct {
 	Actions   int           // actions that began
 	Attempts  int           // attempts of all actions
+	Hits      int           // calls that were answered without being made; they are no attempts
 	Exhausted int           // actions that gave up; see [ActionMetrics]
 	Delay     time.Duration // sum of the gaps between an attempt's end and the next of its series
 	Planned   time.Duration // sum of the waits asked of a recorded sleeper; 0 where none is
@@ -68,6 +69,7 @@ func (t *Trace) Metrics() Metrics {
 		}
 		countRetries(a, retries)
 		m.add(am)
+		m.Hits += len(a.Hits)
 	}
 	for _, r := range retries {
 		m.Retries = append(m.Retries, *r)
@@ -189,6 +191,9 @@ func (m Metrics) String() string {
 	fmt.Fprintf(&b, "%s, %s, %d exhausted, %s of delay", plural(m.Actions, "action"), plural(m.Attempts, "attempt"), m.Exhausted, span(m.Delay))
 	if m.Planned != 0 {
 		fmt.Fprintf(&b, " (%s planned)", span(m.Planned))
+	}
+	if m.Hits != 0 {
+		fmt.Fprintf(&b, "\n%s instead of calls", plural(m.Hits, "hit"))
 	}
 	fmt.Fprintf(&b, "\n%s prevented, %d not\n", plural(m.EffectsPrevented, "repeated effect"), m.EffectsRepeated)
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

@@ -162,6 +162,8 @@ func (w *teller) tell(e *Event, r *row, d *detail) {
 		d.add("%s", orElse(e.Reason.String(), "a terminal without a reason"))
 	case KindObservation:
 		d.add("%s", jsonText(e.Result, longText))
+	case KindHit:
+		w.tellHit(e, r, d)
 	case KindEnd:
 		w.tellEnd(e, d)
 	case KindHang, KindLeak, KindPanic, KindSpin:
@@ -322,6 +324,23 @@ func (w *teller) tellAnswer(e *Event, r *row, d *detail) {
 	}
 }
 
+// tellHit shows an answer that is no execution.
+func (w *teller) tellHit(e *Event, r *row, d *detail) {
+	if e.Outcome.Class != OK {
+		r.verb = "hit of " + outcomeWord(e.Outcome)
+	}
+	if len(e.Args) > 0 {
+		d.add("for %s", jsonText(e.Args, longText))
+	}
+	if e.Error != "" {
+		d.add("%s", quoted(e.Error, longText))
+	}
+	if len(e.Result) > 0 {
+		d.add("%s", jsonText(e.Result, longText))
+		w.answers[e.Action] = append(w.answers[e.Action], answer{result: e.Result})
+	}
+}
+
 func tellOutcome(e *Event, d *detail) {
 	o := e.Outcome
 	if o.Code != "" {
@@ -411,7 +430,7 @@ func (w *teller) tellResult(e *Event, d *detail) {
 	all := w.answers[e.Action]
 	for i := len(all) - 1; i >= 0; i-- {
 		if SameArgs(all[i].result, e.Result) {
-			d.add("the answer of %s", w.labels[all[i].call])
+			d.add("the answer of %s", orElse(w.labels[all[i].call], "a hit"))
 			return
 		}
 	}

@@ -325,6 +325,24 @@ func handedOn() (*trace.Trace, []int) {
 	return &c.Trace, []int{3}
 }
 
+// served are two actions that are answered without a call: with what another one
+// was answered, and with its failure.
+func served() (*trace.Trace, []int) {
+	c := newScript()
+	pune := json.RawMessage(`{"city":"Pune"}`)
+	c.begin("forecast", 0)
+	n := c.call(trace.Event{Action: "forecast", Tool: "weather", Args: pune})
+	c.answer("forecast", "weather", n, unavailable, "busy")
+	c.event(trace.Event{Kind: trace.KindEnd, Action: "forecast", Error: "busy", Cause: n})
+	c.begin("forecast#2", 0)
+	c.event(trace.Event{Kind: trace.KindHit, Action: "forecast#2", Tool: "weather", Args: pune, Outcome: unavailable, Error: "busy"})
+	c.event(trace.Event{Kind: trace.KindEnd, Action: "forecast#2", Error: "busy"})
+	c.begin("forecast#3", 0)
+	c.event(trace.Event{Kind: trace.KindHit, Action: "forecast#3", Tool: "weather", Args: pune, Outcome: trace.Outcome{Class: trace.OK}, Result: json.RawMessage(`{"celsius":19}`)})
+	c.event(trace.Event{Kind: trace.KindEnd, Action: "forecast#3", Result: json.RawMessage(`{"celsius":19}`)})
+	return &c.Trace, []int{5}
+}
+
 // twoInStep are two actions that fail in turn.
 func twoInStep() (*trace.Trace, []int) {
 	c := newScript()
@@ -355,7 +373,7 @@ func TestTimeline(t *testing.T) {
 		"single_success": singleSuccess, "retries": retries, "long_streak": longStreak, "jittered_streak": jitteredStreak,
 		"cancel_in_backoff": cancelInBackoff, "overlapping_actions": overlapping, "pages_and_drift": pages,
 		"ambiguous_call": ambiguous, "hostile_text": hostile, "redacted": redacted, "empty": empty,
-		"deaf_tool": deafTool, "marked_events": markedInStreak, "spin": spin, "odd_events": oddEvents, "two_in_step": twoInStep, "handed_on": handedOn,
+		"deaf_tool": deafTool, "marked_events": markedInStreak, "spin": spin, "odd_events": oddEvents, "two_in_step": twoInStep, "handed_on": handedOn, "served": served,
 	}
 	for name, make := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -22,8 +22,8 @@ const few = 8
 
 // A room is how much of each thing an action has.
 type room struct {
-	attempts, effects, published, observed, waits, troubles int32
-	first                                                   int // index of its first attempt in view.calls
+	attempts, effects, published, observed, hits, waits, troubles int32
+	first                                                         int // index of its first attempt in view.calls
 }
 
 func buildActions(events []Event) []Action {
@@ -74,6 +74,8 @@ func (m *room) count(e *Event) {
 		m.published++
 	case KindObservation:
 		m.observed++
+	case KindHit:
+		m.hits++
 	case KindHang, KindLeak, KindPanic, KindSpin:
 		m.troubles++
 	}
@@ -121,7 +123,7 @@ func (v *view) allot() {
 	for i := range v.actions {
 		m := v.actions[i].room
 		attempts += int(m.attempts)
-		ints += int(m.effects + m.published + m.observed + m.waits + m.troubles)
+		ints += int(m.effects + m.published + m.observed + m.hits + m.waits + m.troubles)
 	}
 	table := 0
 	if v.lowest >= 0 && v.highest <= 2*len(v.events) { // as a recorder numbers them
@@ -141,6 +143,7 @@ func (v *view) allot() {
 		a.Effects, indices = carve(indices, a.room.effects)
 		a.Published, indices = carve(indices, a.room.published)
 		a.Observed, indices = carve(indices, a.room.observed)
+		a.Hits, indices = carve(indices, a.room.hits)
 		a.Waits, indices = carve(indices, a.room.waits)
 		a.Troubles, indices = carve(indices, a.room.troubles)
 	}
@@ -203,6 +206,8 @@ func (a *Action) note(i int, e *Event) {
 		a.Published = append(a.Published, i)
 	case KindObservation:
 		a.Observed = append(a.Observed, i)
+	case KindHit:
+		a.Hits = append(a.Hits, i)
 	case KindEnd:
 		a.End, a.Ended, a.EndEvent = e.At, true, i
 		a.Reason, a.Error, a.Result = e.Reason, e.Error, e.Result

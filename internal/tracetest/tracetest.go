@@ -76,6 +76,20 @@ func (s *Script) Call(tool, args string) *Script { return s.as(trace.RoleAttempt
 // attempt, and Ambiguous one that could belong to several actions.
 func (s *Script) Auth(tool string) *Script      { return s.as(trace.RoleAuth, tool, "", false) }
 func (s *Script) Reconcile(tool string) *Script { return s.as(trace.RoleReconcile, tool, "", false) }
+
+// Hit is an answer of the tool without a call: a success with the result, or a
+// failure with the text.
+func (s *Script) Hit(tool, args, result, text string) *Script {
+	e := trace.Event{Kind: trace.KindHit, Action: s.action, Tool: tool, Args: trace.Canonical([]byte(args)), Error: text}
+	if e.Outcome.Class = trace.Unknown; text == "" {
+		e.Outcome.Class, e.Result = trace.OK, trace.Canonical([]byte(result))
+	}
+	return s.add(e)
+}
+
+// Record is a record that is written to a sink.
+func (s *Script) Record(role trace.Role, sink string) *Script { return s.as(role, sink, "", false) }
+
 func (s *Script) Ambiguous(tool, args string) *Script {
 	return s.as(trace.RoleAttempt, tool, args, true)
 }

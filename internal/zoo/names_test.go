@@ -73,12 +73,7 @@ func rulesOf(s Specimen) []invariants.Invariant {
 
 // implied lists those of them that follow from what is declared.
 func implied(s Specimen) []invariants.Invariant {
-	a := &s.Adapter
-	all := a.Contract().Invariants()
-	if a.Observation != nil {
-		all = append(all, a.Observation.Invariants(a.Policy)...)
-	}
-	return all
+	return s.Adapter.Contract().Invariants()
 }
 
 // sources lists the files of the module whose names end in ext.

@@ -64,6 +64,19 @@ func Right() []Specimen {
 		specimen("reads-the-envelope", enveloped(readEnvelope)),
 		specimen("failure-forgotten", built(policy(), throttling(), func(*faultsim.Stage) ask { return new(loader).forecast })),
 		specimen("hook-kept-apart", hooked(apart)),
+		specimen("log-under-its-own-limit", logging(func(*logger) {})),
+		specimen("log-beside-the-work", logging(func(l *logger) { l.beside = true })),
+		specimen("audit-before-the-call", audited(auditBefore, func(*auditor) {})),
+		specimen("audit-or-escalate", audited(auditAfter, func(*auditor) {})),
+		specimen("audit-degraded", degraded()),
+		specimen("read-through-cache", caching(func(*cache) {})),
+		specimen("cache-by-the-whole-key", caching(func(c *cache) { c.units = true })),
+		specimen("shared-request", joining(func(*flights) {})),
+		specimen("hedged-read", hedging(func(*hedger[forecast]) {})),
+		specimen("hedged-payment", hedgedPayment(false)),
+		specimen("goes-on-for-hours", agents(steady(), failures(), hours)),
+		specimen("success-wins", contested(invariants.WinnerSuccess, patient)),
+		specimen("cancel-wins", contested(invariants.WinnerCancel, cancelWins)),
 		specimen("http-quota", onRoute(webPolicy(), metered(), func(a *webAgent) { a.refused = readsQuota })),
 		specimen("http-junk-hint", onRoute(webPolicy(), mumbling(), func(*webAgent) {})),
 		specimen("counts-its-cost", metering(purse{})),
@@ -183,6 +196,29 @@ func saturates(n int) time.Duration {
 		}
 	}
 	return wait
+}
+
+// hours goes on until three hours are over, and looks at them before each wait.
+func hours(ctx context.Context, call tool) (forecast, error) {
+	over := time.Now().Add(3 * time.Hour)
+	for n := 1; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return forecast{}, err
+		}
+		f, err := once(ctx, call, pune)
+		if err == nil {
+			return f, nil
+		}
+		if final(ctx, err) {
+			return forecast{}, err
+		}
+		if time.Until(over) <= doubled(n) {
+			return forecast{}, fmt.Errorf("out of time: %w", err)
+		}
+		if err := sleep(ctx, doubled(n)); err != nil {
+			return forecast{}, err
+		}
+	}
 }
 
 func interval(n int) time.Duration { return min(base<<(n-1), time.Second) }

@@ -15,11 +15,11 @@ import (
 func streams() []Specimen {
 	return []Specimen{
 		{"http-scanner-error-unread", "The scanner stops where the connection breaks, nobody asks it why, and half of the hours are the forecast.",
-			toolErrors, "honest-ending", hourly(func() func(io.Reader, *forecast) error { return new(hours).unasked })},
+			toolErrors, "honest-ending", hourly(func() func(io.Reader, *forecast) error { return new(readings).unasked })},
 		{"http-one-read", "One Read is taken for the whole body, as it is when the body is small and comes at once.",
 			handling, "honest-ending", hourly(func() func(io.Reader, *forecast) error { return oneRead })},
 		{"http-streams-joined", "The hours of a broken stream stay in the sum, and those of the next attempt are added.",
-			"F078", "honest-ending", hourly(func() func(io.Reader, *forecast) error { return new(hours).read })},
+			"F078", "honest-ending", hourly(func() func(io.Reader, *forecast) error { return new(readings).read })},
 		{"http-body-behind-the-loop", "The loop ends with the status, and what happens to the body behind it is tried once only.",
 			handling, "conforms", hourlyBy(func(a *webAgent) hourlyForecast { return a.statusFirst })},
 	}
@@ -28,7 +28,7 @@ func streams() []Specimen {
 // readsHourly is the right one: each attempt has a sum of its own.
 func readsHourly() faultsim.Adapter {
 	return hourly(func() func(io.Reader, *forecast) error {
-		return func(r io.Reader, f *forecast) error { return new(hours).read(r, f) }
+		return func(r io.Reader, f *forecast) error { return new(readings).read(r, f) }
 	})
 }
 
@@ -61,10 +61,10 @@ func hourlyBy(of func(*webAgent) hourlyForecast) faultsim.Adapter {
 	}
 }
 
-// hours sums what comes line by line.
-type hours struct{ sum, n int }
+// readings sums what comes line by line.
+type readings struct{ sum, n int }
 
-func (h *hours) read(r io.Reader, f *forecast) error {
+func (h *readings) read(r io.Reader, f *forecast) error {
 	lines := bufio.NewScanner(r)
 	bad := h.add(lines)
 	if err := lines.Err(); err != nil {
@@ -77,7 +77,7 @@ func (h *hours) read(r io.Reader, f *forecast) error {
 }
 
 // unasked reads as read does, and does not ask why the lines have ended.
-func (h *hours) unasked(r io.Reader, f *forecast) error {
+func (h *readings) unasked(r io.Reader, f *forecast) error {
 	if err := h.add(bufio.NewScanner(r)); err != nil {
 		return err
 	}
@@ -91,10 +91,10 @@ func oneRead(r io.Reader, f *forecast) error {
 	if err != nil && err != io.EOF {
 		return err
 	}
-	return new(hours).read(bytes.NewReader(buf[:n]), f)
+	return new(readings).read(bytes.NewReader(buf[:n]), f)
 }
 
-func (h *hours) add(lines *bufio.Scanner) error {
+func (h *readings) add(lines *bufio.Scanner) error {
 	for lines.Scan() {
 		var hour forecast
 		if err := json.Unmarshal(lines.Bytes(), &hour); err != nil {
@@ -105,7 +105,7 @@ func (h *hours) add(lines *bufio.Scanner) error {
 	return nil
 }
 
-func (h *hours) mean(f *forecast) error {
+func (h *readings) mean(f *forecast) error {
 	if h.n == 0 {
 		return &decodeError{io.ErrUnexpectedEOF}
 	}
@@ -124,7 +124,7 @@ func (a *webAgent) statusFirst(ctx context.Context) (f forecast, err error) {
 		if err == nil {
 			defer cancel()
 			defer resp.Body.Close()
-			return f, new(hours).read(resp.Body, &f)
+			return f, new(readings).read(resp.Body, &f)
 		}
 		if n == attempts || ctx.Err() != nil || !again(err) {
 			return forecast{}, err

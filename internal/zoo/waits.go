@@ -41,6 +41,8 @@ func waits() []Specimen {
 			testingRetries, "waits-in-window", weather(tryTimes(attempts, func(n int) time.Duration { return base << n }))},
 		{"no-cap", "The cap is in the configuration, and nobody reads it.",
 			toolErrors, "waits-in-window", agents(capped(8, base, time.Second), failures(), tryTimes(8, func(n int) time.Duration { return base << (n - 1) }))},
+		{"failures-counted-in-a-byte", "The number of failures is kept in a byte of the record, and after 256 of them the wait begins anew.",
+			"F005", "waits-in-window", agents(steady(), failures(), tryTimes(0, inByte))},
 		{"shift-overflow", "The doubled wait overflows after many failures, and its cap no longer holds it.",
 			"F005", "waits-in-window", agents(capped(40, 10*time.Second, time.Hour), failures(), tryTimes(40, overflows))},
 		{"cap-before-jitter", "The cap is applied before the jitter, and waits exceed it.",
@@ -100,6 +102,24 @@ func overflows(n int) time.Duration {
 	wait := min(10*time.Second<<(n-1), time.Hour)
 	return wait
 }
+
+// steady is the contract of an agent that goes on for hours.
+func steady() invariants.Policy {
+	p := capped(invariants.Unlimited, 10*time.Millisecond, time.Second)
+	p.Budget = 3 * time.Hour
+	return p
+}
+
+// doubled is the wait after n failures.
+func doubled(n int) time.Duration {
+	wait := 10 * time.Millisecond
+	for range min(n-1, 7) {
+		wait *= 2
+	}
+	return min(wait, time.Second)
+}
+
+func inByte(n int) time.Duration { return doubled(int(uint8(n-1)) + 1) }
 
 func easesIn(ctx context.Context, call tool) (forecast, error) {
 	if err := sleep(ctx, 20*time.Millisecond); err != nil {

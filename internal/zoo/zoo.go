@@ -25,6 +25,7 @@ const (
 	retrySafe      = "article: retry-safe tools"
 	toolErrors     = "article: tool errors, retries and timeouts"
 	threeLayer     = "article: three-layer defence"
+	tailAtScale    = "article: The Tail at Scale"
 )
 
 // Faulty returns the subjects with one fault each.
@@ -34,7 +35,7 @@ func Faulty() []Specimen {
 		counting(), refusals(), successes(), arguments(), keys(), waits(), hints(), deadlines(),
 		cancels(), leftovers(), endings(), terminals(), effects(), reconciling(), web(), answers(), words(), asksEarly(), deletes(), spells(),
 		breakers(), layers(), batches(), results(), caches(), hooks(), webBodies(), streams(), observations(), pages(),
-		spending(), sessions(), owners(), spreading(), allowed(), escalations(),
+		spending(), sessions(), owners(), spreading(), allowed(), escalations(), sinks(), hits(), overlaps(), winners(),
 	} {
 		all = append(all, part...)
 	}
