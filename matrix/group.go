@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 )
 
@@ -49,6 +50,7 @@ func shelves() []shelf {
 	return []shelf{
 		{Basics, basicRows, nil},
 		{Timing, timingRows, nil},
+		{Timing, winnerRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Winner != invariants.WinnerEither }},
 		{Timing, spreadRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Spreads }},
 		{Writes, writeRows, nil},
 		{Adversarial, adversarialRows, nil},

@@ -56,7 +56,6 @@ var further = []struct {
 	{"cancel-in-flight", matrix.Timing, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}},
 	{"cancel-just-before-answer", matrix.Timing, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}},
 	{"cancel-just-after-answer", matrix.Timing, end{1, ok}, end{1, ok}, end{1, ok}, end{1, ok}},
-	{"success-after-cancel", matrix.Timing, end{}, end{}, end{}, end{}},
 	{"deadline-just-before-second", matrix.Timing, end{1, deadline}, end{1, deadline}, end{1, deadline}, end{1, deadline}},
 	{"deadline-just-after-second", matrix.Timing, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
 	{"deadline-under-attempt-timeout", matrix.Timing, end{1, deadline}, end{1, deadline}, end{1, deadline}, end{1, deadline}},
