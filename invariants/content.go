@@ -35,7 +35,7 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 			CapIs: p.Backoff.CapIs, Jitter: p.Backoff.Jitter, Delays: spans(p.Backoff.Delays),
 		},
 		Hint: hintText{p.Hint.Use, span(p.Hint.Limit), p.Hint.Over, p.Hint.Jitter, p.Hint.Classes, p.Hint.Resets},
-		Late: p.Late, BudgetLate: p.BudgetLate, Key: p.Key, Reconcile: p.Reconcile, Repeatable: p.Repeatable,
+		Late: p.Late, BudgetLate: p.BudgetLate, Key: p.Key, Reconcile: p.Reconcile, Repeatable: p.Repeatable, Tools: p.Tools,
 	})
 }
 
@@ -55,7 +55,7 @@ func (p *Policy) UnmarshalJSON(text []byte) error {
 			CapIs: t.Backoff.CapIs, Jitter: t.Backoff.Jitter, Delays: durations(t.Backoff.Delays),
 		},
 		Hint: Hint{t.Hint.Use, time.Duration(t.Hint.Limit), t.Hint.Over, t.Hint.Jitter, t.Hint.Classes, t.Hint.Resets},
-		Late: t.Late, BudgetLate: t.BudgetLate, Key: t.Key, Reconcile: t.Reconcile, Repeatable: t.Repeatable,
+		Late: t.Late, BudgetLate: t.BudgetLate, Key: t.Key, Reconcile: t.Reconcile, Repeatable: t.Repeatable, Tools: t.Tools,
 	}
 	return nil
 }
@@ -78,6 +78,8 @@ type policyText struct {
 	Key         string        `json:"key,omitzero"`
 	Reconcile   bool          `json:"reconcile,omitzero"`
 	Repeatable  bool          `json:"repeatable,omitzero"`
+
+	Tools map[string]Policy `json:"tools,omitempty"`
 }
 
 type backoffText struct {

@@ -7,6 +7,9 @@ import "github.com/rehearse-go/rehearse/faultsim"
 // rows are left out, since a skipped line in every grid would say nothing.
 func RowsFor(a faultsim.Adapter) []Row {
 	rows := Rows()
+	if len(a.Policy.Tools) > 0 {
+		rows = append(rows, toolRows()...)
+	}
 	if a.Policy.Spend > 0 {
 		rows = append(rows, spendRows()...)
 	}
