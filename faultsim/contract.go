@@ -1,6 +1,7 @@
 package faultsim
 
 import (
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -23,14 +24,21 @@ func contractOf(p *invariants.Policy) *contract {
 	if c := latest.Load(); c != nil && same(&c.policy, p) {
 		return c
 	}
-	c := &contract{policy: *p}
-	c.policy.Retry, c.policy.Undone, c.policy.Desired = slices.Clone(p.Retry), slices.Clone(p.Undone), slices.Clone(p.Desired)
-	c.policy.Backoff.Delays, c.policy.Hint.Classes = slices.Clone(p.Backoff.Delays), slices.Clone(p.Hint.Classes)
+	c := &contract{policy: copyOf(p)}
 	c.content = trace.Canonical(trace.Marshal(c.policy))
 	c.invariants = c.policy.Invariants()
 	c.err = c.policy.Validate()
 	latest.Store(c)
 	return c
+}
+
+// copyOf is the policy with lists of its own.
+func copyOf(p *invariants.Policy) invariants.Policy {
+	own := *p
+	own.Retry, own.Undone, own.Desired = slices.Clone(p.Retry), slices.Clone(p.Undone), slices.Clone(p.Desired)
+	own.Backoff.Delays, own.Hint.Classes = slices.Clone(p.Backoff.Delays), slices.Clone(p.Hint.Classes)
+	own.Tools = copied(p.Tools)
+	return own
 }
 
 // same reports whether two policies are alike in every field. It is called for
@@ -41,7 +49,23 @@ func same(a, b *invariants.Policy) bool {
 		alike(a.Retry, b.Retry) && alike(a.Undone, b.Undone) && alike(a.Desired, b.Desired) &&
 		sameBackoff(&a.Backoff, &b.Backoff) && sameHint(&a.Hint, &b.Hint) &&
 		a.Late == b.Late && a.BudgetLate == b.BudgetLate &&
-		a.Hedge == b.Hedge && a.Winner == b.Winner && a.Key == b.Key && a.Reconcile == b.Reconcile && a.Repeatable == b.Repeatable
+		a.Hedge == b.Hedge && a.Winner == b.Winner && a.Key == b.Key && a.Reconcile == b.Reconcile && a.Repeatable == b.Repeatable && sameTools(a.Tools, b.Tools)
+}
+
+func sameTools(a, b map[string]invariants.Policy) bool {
+	return len(a) == len(b) && (len(a) == 0 || maps.EqualFunc(a, b, func(x, y invariants.Policy) bool { return same(&x, &y) }))
+}
+
+// copied is the policies of tools, with lists of their own.
+func copied(tools map[string]invariants.Policy) map[string]invariants.Policy {
+	if tools == nil {
+		return nil
+	}
+	own := make(map[string]invariants.Policy, len(tools))
+	for name, p := range tools {
+		own[name] = copyOf(&p)
+	}
+	return own
 }
 
 func sameBackoff(a, b *invariants.Backoff) bool {

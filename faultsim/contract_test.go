@@ -25,7 +25,7 @@ func TestContractFollowsThePolicy(t *testing.T) {
 
 // Whatever a policy comes to hold by reference must be copied for the contract.
 func TestContractCopiesAllThatAPolicyRefersTo(t *testing.T) {
-	assert.Equal(t, []string{"Policy.Retry", "Policy.Undone", "Policy.Desired", "Backoff.Delays", "Hint.Classes"}, references(reflect.TypeFor[invariants.Policy]()))
+	assert.Equal(t, []string{"Policy.Retry", "Policy.Undone", "Policy.Desired", "Backoff.Delays", "Hint.Classes", "Policy.Tools"}, references(reflect.TypeFor[invariants.Policy]()))
 }
 
 // A field that is left out of the comparison would let a changed policy be
@@ -42,6 +42,8 @@ func TestPoliciesAreComparedInEveryField(t *testing.T) {
 			f.SetString("x")
 		case reflect.Float64:
 			f.SetFloat(1)
+		case reflect.Map:
+			f.Set(reflect.ValueOf(map[string]invariants.Policy{"pay": {}}))
 		case reflect.Slice:
 			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
 		default:
@@ -84,4 +86,16 @@ func TestCanonicalBodyIsThatOfTheLatestAnswer(t *testing.T) {
 	assert.Equal(t, `{"a":2,"b":1}`, string(canonical(body)))
 	copy(body, `{"c":1`) // a handler may use its buffer again
 	assert.Equal(t, `{"a":2,"c":1}`, string(canonical(body)))
+}
+
+// The policies of single tools are copied and compared like the policy itself.
+func TestContractFollowsThePoliciesOfTools(t *testing.T) {
+	p := invariants.Policy{ID: "p/v1", MaxAttempts: 2, Tools: map[string]invariants.Policy{
+		"pay": {ID: "pay/v1", MaxAttempts: 2, Retry: []trace.Class{trace.Throttled}},
+	}}
+	first := contractOf(&p)
+	assert.Same(t, first, contractOf(&p))
+	p.Tools["pay"].Retry[0] = trace.NotConnected
+	assert.NotSame(t, first, contractOf(&p))
+	assert.Equal(t, []trace.Class{trace.Throttled}, first.policy.Tools["pay"].Retry)
 }

@@ -30,6 +30,7 @@ type drawer struct {
 // A drawnTool is what a tool on the stage can do.
 type drawnTool struct {
 	name    string
+	most    int     // attempts of one action, by its policy
 	retried []Fault // answers that the policy retries, the plainest first
 	refused []Fault // answers that end the action
 	hints   []HintForm
@@ -46,24 +47,25 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 		d.sinks = append(d.sinks, drawnSink{k})
 	}
 	for _, t := range tools {
-		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
+		p := d.p.Of(t.name)
+		dt := drawnTool{name: t.name, most: p.Most(), hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
 			f := Fault{Class: c}
 			if c == trace.OK || c == trace.Cancelled || !t.can(&f) {
 				continue
 			}
 			list := &dt.refused
-			if d.p.Retries(c) {
+			if p.Retries(c) {
 				list = &dt.retried
 			}
 			*list = append(*list, f)
-			if d.p.Effect(trace.Outcome{Class: c}) == trace.EffectUnknown {
+			if p.Effect(trace.Outcome{Class: c}) == trace.EffectUnknown {
 				*list = append(*list, Fault{Class: c, Done: true})
 			}
 		}
 		dt.items = d.itemsOf(t)
-		if d.p.Attempt > 0 {
-			dt.add(d.p, Fault{Hang: true})
+		if p.Attempt > 0 {
+			dt.add(p, Fault{Hang: true})
 		}
 		d.tools = append(d.tools, dt)
 	}
@@ -166,7 +168,7 @@ func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
 	if len(tool.retried)+len(tool.refused) == 0 && tool.items == nil {
 		return nil
 	}
-	allowed := d.p.Most()
+	allowed := tool.most
 	most := min(allowed, 16) + 1
 	if allowed == invariants.Unlimited {
 		most = 8

@@ -84,7 +84,7 @@ func (d *drawer) use(t *rapid.T, mood int) Plan {
 		var f Fault
 		n := 1
 		if mood > 1 && len(tool.retried) > 0 {
-			f, n = tool.retried[below(t, len(tool.retried))], max(1, min(d.p.Most(), 16))
+			f, n = tool.retried[below(t, len(tool.retried))], max(1, min(tool.most, 16))
 		}
 		if !f.Hang && coin(t) {
 			f.Latency = d.latency(t)

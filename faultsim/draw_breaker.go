@@ -93,7 +93,7 @@ func (d *drawer) failing(t *rapid.T) Plan {
 		if !f.Hang && coin(t) {
 			f.Latency = d.latency(t)
 		}
-		p.Faults[tool.name] = slices.Repeat([]Fault{f}, max(1, min(d.p.Most(), 16)))
+		p.Faults[tool.name] = slices.Repeat([]Fault{f}, max(1, min(tool.most, 16)))
 	}
 	return p
 }

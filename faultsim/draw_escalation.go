@@ -43,7 +43,7 @@ func (d *drawer) losing(t *rapid.T) Plan {
 		tool := &d.tools[i]
 		list, n := tool.refused, 1
 		if len(list) == 0 || len(tool.retried) > 0 && coin(t) {
-			list, n = tool.retried, max(1, min(d.p.Most(), 16))
+			list, n = tool.retried, max(1, min(tool.most, 16))
 		}
 		if len(list) > 0 {
 			p.Faults[tool.name] = slices.Repeat([]Fault{list[below(t, len(list))]}, n)

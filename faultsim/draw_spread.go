@@ -54,7 +54,7 @@ func (d *drawer) wave(t *rapid.T) Schedule {
 				f = hinted
 			}
 		}
-		n := max(1, min(d.p.Most(), 16))
+		n := max(1, min(tool.most, 16))
 		if coin(t) {
 			n = 1 + below(t, n)
 		}

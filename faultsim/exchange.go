@@ -39,10 +39,10 @@ func (x *exchange) run() (*http.Response, error) {
 		}
 		return nil, context.Cause(ctx)
 	}
-	in, err := double.Capture(x.req, double.Fields{Key: x.s.policy.Key, Volatile: x.r.Volatile, Borrow: true})
+	in, err := double.Capture(x.req, double.Fields{Key: x.s.rec.Key, Volatile: x.r.Volatile, Borrow: true})
 	x.in = in
 	key := in.Key
-	if h := in.Header.Get(x.s.policy.Key); key == "" && h != "" {
+	if h := in.Header.Get(x.s.rec.Key); key == "" && h != "" {
 		key = h
 	}
 	x.p = x.s.rec.Call(x.req.Context(), trace.Call{Tool: x.r.Tool, Role: x.r.Role, Args: in.Args, Key: key})

@@ -1,21 +1,35 @@
 package faultsim
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rehearse-go/rehearse/invariants"
+)
 
 // horizon is how long the policy, with the schedule's hints and latencies,
 // could still cause work: twice the longest trial, and a minute. The odd
 // nanoseconds keep its end apart from whatever a program may plan.
 func (x *trial) horizon() time.Duration {
 	p := &x.a.Policy
-	attempts := max(p.Most(), 1)
+	attempts := max(mostOf(p), 1)
 	sum := time.Duration(0)
 	add := func(d time.Duration) {
 		sum = min(sum+min(d, longestTime), 10*longestTime)
 	}
-	for n := 1; n <= attempts && n < 64; n++ {
-		_, hi := p.Backoff.Window(n, sum)
-		add(hi)
-		add(p.Attempt)
+	work := func(p *invariants.Policy) {
+		for n := 1; n <= max(p.Most(), 1) && n < 64; n++ {
+			_, hi := p.Backoff.Window(n, sum)
+			add(hi)
+			add(p.Attempt)
+		}
+	}
+	work(p)
+	for _, name := range slices.Sorted(maps.Keys(p.Tools)) {
+		own := p.Tools[name]
+		work(&own)
+		add(own.Budget)
 	}
 	if x.s.AtOnce {
 		one := sum

@@ -89,17 +89,32 @@ func inspect(t *testing.T, a *Adapter) ([]*tool, error) {
 // check of it would pass for ever. The timeout of an attempt needs no error of
 // the tool's, since any tool can hang.
 func (a *Adapter) canRetry(tools []*tool) error {
-	p := &a.Policy
+	if err := causeless(&a.Policy, a.Name, tools); err != nil || len(a.Policy.Tools) == 0 {
+		return err
+	}
+	for _, t := range tools[1:] {
+		if own, ok := a.Policy.Tools[t.name]; ok {
+			if err := causeless(&own, a.Name, []*tool{t}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// causeless reports a policy whose retries none of the tools can cause. Tools
+// with a policy of their own do not count.
+func causeless(p *invariants.Policy, name string, tools []*tool) error {
 	if len(p.Retry) == 0 || p.Most() == 1 || p.Attempt > 0 && p.Retries(trace.Timeout) {
 		return nil
 	}
 	for _, c := range p.Retry {
 		f := Fail(c)
-		if slices.ContainsFunc(tools, func(t *tool) bool { return t.can(&f) }) {
+		if slices.ContainsFunc(tools, func(t *tool) bool { return p.Of(t.name) == p && t.can(&f) }) {
 			return nil
 		}
 	}
-	return fmt.Errorf("faultsim: the policy of %q retries %v, and no tool on the stage can fail so: say in its Errors, or in the Failures of its Route, how such a failure looks", a.Name, p.Retry)
+	return fmt.Errorf("faultsim: the policy of %q retries %v, and no tool on the stage can fail so: say in its Errors, or in the Failures of its Route, how such a failure looks", name, p.Retry)
 }
 
 // Run plays one schedule on a fresh subject in virtual time, judges the trace

@@ -90,7 +90,7 @@ type callError struct {
 }
 
 func (s *Stage) start(p *invariants.Policy, rec *trace.Recorder) {
-	s.policy, s.rec, s.limit = p, rec, 1000+2*max(p.Most(), 0)
+	s.policy, s.rec, s.limit = p, rec, 1000+2*max(mostOf(p), 0)
 }
 
 // Close registers a function that stops what the subject keeps running by
@@ -379,12 +379,12 @@ func keeps(err, cause error) bool {
 	return strings.Contains(err.Error(), cause.Error())
 }
 
-// keyed reports whether the tools do the work of the key only once.
-func (s *Stage) keyed(key string) bool { return key != "" && s.policy.Key != "" }
+// keyed reports whether the tool does the work of the key only once.
+func (s *Stage) keyed(t *tool, key string) bool { return key != "" && s.policy.Of(t.name).Key != "" }
 
 // stored returns the result that the ledger holds for a key.
 func (s *Stage) stored(t *tool, key string) (any, bool) {
-	if !s.keyed(key) {
+	if !s.keyed(t, key) {
 		return nil, false
 	}
 	s.mu.Lock()
@@ -394,7 +394,7 @@ func (s *Stage) stored(t *tool, key string) (any, bool) {
 }
 
 func (s *Stage) store(t *tool, key string, out any) {
-	if !s.keyed(key) {
+	if !s.keyed(t, key) {
 		return
 	}
 	s.mu.Lock()

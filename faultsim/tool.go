@@ -116,7 +116,7 @@ func (c *call[In, Out]) work() (out Out, err error) {
 	}
 	if err == nil {
 		c.p.Effect()
-		if c.s.keyed(c.p.Key()) {
+		if c.s.keyed(c.t, c.p.Key()) {
 			c.s.store(c.t, c.p.Key(), out)
 		}
 	}

@@ -50,7 +50,7 @@ type trial struct {
 // storage may be written over; nil: none.
 func newTrial(a *Adapter, s *Schedule, content []byte, storage *trace.Trace) *trial {
 	x := &trial{a: a, s: s}
-	x.rec.Clear, x.rec.Key, x.rec.Policy = true, a.Policy.Key, content
+	x.rec.Clear, x.rec.Key, x.rec.Policy = true, keyOf(&a.Policy), content
 	if storage != nil {
 		x.rec.Recycle(storage)
 	}
@@ -123,6 +123,9 @@ func (x *trial) phases(t *testing.T) {
 	}
 	if err == nil && x.a.Allowance != nil {
 		err = x.stage.bounds(x.a.Allowance)
+	}
+	if err == nil && len(x.a.Policy.Tools) > 0 {
+		err = x.stage.governs(x.a.Policy.Tools)
 	}
 	if err == nil && len(x.a.Allowed) > 0 {
 		err = x.stage.forbids(x.a.Allowed)

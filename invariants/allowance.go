@@ -210,6 +210,9 @@ func (u *usage) left(a *trace.Action, p *Policy) string {
 	longest := time.Duration(0)
 	if p != nil {
 		longest = p.Attempt
+		for _, own := range p.Tools {
+			longest = max(longest, own.Attempt)
+		}
 	}
 	switch {
 	case al.Calls > 0 && calls+aside >= al.Calls,

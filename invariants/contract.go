@@ -103,6 +103,9 @@ func (p Policy) Invariants() []Invariant {
 
 // rules lists the narrow rules.
 func (p *Policy) rules() []Invariant {
+	if len(p.Tools) > 0 {
+		return p.rulesOfTools()
+	}
 	list := []Invariant{NoPanic(), NoSpin()}
 	if p.Attempt > 0 {
 		list = append(list, AttemptTimeout(p.Attempt), WholeAttempt(*p)) // before Returns: it is why the action hangs

@@ -64,6 +64,13 @@
 //		invariants.Verify(t, weather.Trace(), invariants.MaxAttempts(3), invariants.SameArguments())
 //	}
 //
+// # Several tools
+//
+// [Policy.Tools] holds the policies of tools that have one of their own: three
+// attempts for a read, five for a write with a key, one for a mail. Each series
+// is judged by its tool's policy, with a budget of its own from its first attempt,
+// and the end of an action is that of its last series.
+//
 // # Cost
 //
 // [Policy.Price] is what one attempt costs, whatever becomes of it, and

@@ -24,13 +24,14 @@ func honestEnding(p *Policy, shared bool) Invariant {
 				return v
 			}
 			v.Applied++
-			if p.reachedBy(a) {
+			own, begin := p.governs(a, lastBegun(a))
+			if own.reachedBy(a) {
 				v.reached(a)
 				return v
 			}
-			late := timeUp(a) || p.Budget > 0 && a.End-a.Begin >= p.Budget || p.spentOn(a)
-			if text, advice := dishonesty(p, &sc, a, late, shared); text != "" {
-				v.report(a, text, p.adviceFor(a, advice), lastAnswer(a), a.EndEvent)
+			late := timeUp(a) || own.Budget > 0 && a.End-begin >= own.Budget || p.spentOn(a)
+			if text, advice := dishonesty(own, &sc, a, late, shared); text != "" {
+				v.report(a, text, own.adviceFor(a, advice), lastAnswer(a), a.EndEvent)
 			}
 			return v
 		})

@@ -19,7 +19,7 @@ func (o Observation) retryable(p Policy) Invariant {
 		if said == may {
 			return v
 		}
-		text, advice := flagged(&p, said, last)
+		text, advice := flagged(p.Of(last.Tool), said, last)
 		v.report(h.a, text, advice, last.AnswerEvent, h.event)
 		return v
 	})
@@ -39,7 +39,7 @@ func (p *Policy) mayCome(h *handed) (last *trace.Attempt, may, known bool) {
 		if at == nil || at.Seen && !at.Outcome.Failed() {
 			continue
 		}
-		again, clear := p.again(h.a, at)
+		again, clear := p.Of(at.Tool).again(h.a, at)
 		if !clear || known && again != may {
 			return nil, false, false
 		}

@@ -88,6 +88,13 @@ type Policy struct {
 
 	// Repeatable says that repeating the action is harmless, as with a read.
 	Repeatable bool
+
+	// Tools are the policies of tools that have one of their own, by their names
+	// in traces: five attempts for one, and a single one for a write that is not
+	// idempotent. Every other tool has this policy. Each series of attempts is
+	// judged by its tool's; a Budget there counts from the first attempt of the
+	// series. Keys are in one place for all. Nil: one policy for all tools.
+	Tools map[string]Policy
 }
 
 // Backoff is the law of the waits between attempts. The zero Backoff waits

@@ -68,7 +68,7 @@ func (s *Series) affords() bool { return s.p.affords(s.beside + s.attempts + 1) 
 func (w *walk) shareSpend() {
 	w.auto.beside = w.besideBy(w.end)
 	w.d = w.auto.Next(w.went, w.end)
-	if w.d.Do == Go && !w.p.affords(len(w.a.Attempts)+1) {
+	if w.d.Do == Go && !w.p.affords(w.besideBy(never)+len(w.s.Attempts)+1) {
 		w.d.Do, w.d.Reason, w.d.EndLo, w.d.EndHi = Either, trace.ReasonBudget, w.end, plus(w.end, w.d.Hi)
 	}
 }
@@ -78,7 +78,7 @@ func (w *walk) shareSpend() {
 func (w *walk) besideBy(at time.Duration) int {
 	n := 0
 	for i := range w.a.Attempts {
-		if other := &w.a.Attempts[i]; other.Begin <= at && !w.owns(other.Event) {
+		if other := &w.a.Attempts[i]; other.Begin <= at && w.all.alike(other.Tool, w.s.Tool) && !w.owns(other.Event) {
 			n++
 		}
 	}
@@ -93,9 +93,18 @@ func (w *walk) owns(event int) bool {
 // spentOn reports whether the action says that it cannot pay for what it would
 // do behind its last answer, such as asking for the next page, and is right.
 func (p *Policy) spentOn(a *trace.Action) bool {
-	if p.Spend <= 0 || a.Reason != trace.ReasonBudget || p.affords(len(a.Attempts)+1) {
+	last := lastBegun(a)
+	if a.Reason != trace.ReasonBudget || last == nil {
 		return false
 	}
-	last := lastBegun(a)
-	return last != nil && last.Outcome.Class == trace.OK
+	own, n := p.Of(last.Tool), 1
+	for i := range a.Attempts {
+		if p.alike(a.Attempts[i].Tool, last.Tool) {
+			n++
+		}
+	}
+	if own.affords(n) {
+		return false
+	}
+	return last.Outcome.Class == trace.OK
 }

@@ -90,8 +90,10 @@ func noLastDelay(p *Policy, whole bool) Invariant {
 // for, ended the action. One whose attempt was under way at the deadline ends
 // with it, whatever the policy.
 func endedByTime(p *Policy, a *trace.Action) bool {
-	return a.Deadline != 0 && a.End == a.Deadline && (p.Late == LateWait || a.Attempts[len(a.Attempts)-1].End == a.End) ||
-		a.Cancelled() && a.Cancel <= a.End || p.Budget > 0 && a.End-a.Begin == p.Budget
+	last := &a.Attempts[len(a.Attempts)-1]
+	p, begin := p.governs(a, last)
+	return a.Deadline != 0 && a.End == a.Deadline && (p.Late == LateWait || last.End == a.End) ||
+		a.Cancelled() && a.Cancel <= a.End || p.Budget > 0 && a.End-begin == p.Budget
 }
 
 // wantsMore reports whether the policy asks for a further attempt where the
@@ -215,19 +217,20 @@ func past(at, deadline time.Duration) time.Duration {
 func WithinBudget(p Policy) Invariant {
 	return rule("within-budget", "attempts begin while the action's own budget lasts",
 		func(_ *trace.Trace, a *trace.Action) (v Verdict) {
-			if p.Budget <= 0 {
-				return v
-			}
-			over := plus(a.Begin, p.Budget)
 			for i := range a.Attempts {
 				at := &a.Attempts[i]
+				own, begin := p.governs(a, at)
+				if own.Budget <= 0 {
+					continue
+				}
+				over := plus(begin, own.Budget)
 				v.Applied++
 				switch {
 				case at.Begin > over:
-					v.report(a, fmt.Sprintf("%s was called %v after the budget of %v was spent", at.Tool, at.Begin-over, p.Budget),
+					v.report(a, fmt.Sprintf("%s was called %v after the budget of %v was spent", at.Tool, at.Begin-over, own.Budget),
 						"look at the time that is left before each attempt, not only at the count", at.Event)
 					return v
-				case p.BudgetCuts && (at.Deadline == 0 || at.Deadline > over):
+				case own.BudgetCuts && (at.Deadline == 0 || at.Deadline > over):
 					v.report(a, fmt.Sprintf("%s was given more time than the %v that were left of the budget", at.Tool, over-at.Begin),
 						"derive the attempt's context from one that ends with the budget", at.Event)
 					return v

@@ -61,7 +61,7 @@ func (v *Verdict) hints(p *Policy, sc scene, a *trace.Action, s *trace.Series) {
 		return
 	}
 	for w := p.walk(sc, a, s); w.next(); {
-		hint := p.hint(&w.went)
+		hint := w.p.hint(&w.went)
 		if hint == 0 || w.then != nil && !w.d.Hinted && w.d.Reason != trace.ReasonHintTooLong {
 			continue
 		}

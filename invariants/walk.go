@@ -16,7 +16,8 @@ import (
 // that ran beside each other under a policy that hedges.
 type walk struct {
 	step
-	p    *Policy
+	p    *Policy // of the series' tool
+	all  *Policy // of all tools
 	sc   scene
 	s    *trace.Series
 	auto Series
@@ -44,7 +45,8 @@ type step struct {
 }
 
 func (p *Policy) walk(sc scene, a *trace.Action, s *trace.Series) walk {
-	w := walk{p: p, sc: sc, s: s, auto: p.Start(a.Begin, a.Deadline)}
+	own := p.Of(s.Tool)
+	w := walk{p: own, all: p, sc: sc, s: s, auto: own.Start(p.begins(a, s), a.Deadline)}
 	if a.Cancelled() {
 		w.auto.Cancel(a.Cancel)
 	}

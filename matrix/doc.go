@@ -37,8 +37,9 @@
 // tool sends. In each of them the rows of the article come first, in its order.
 //
 // Further rows are run where the adapter gives reason to, and left out elsewhere:
-// in timing, a success behind a cancel, where the policy names the Winner, and
-// callers that fail together, where the jitter Spreads; in adversarial,
+// in basics, further tools with policies of their own, where the policy has
+// Tools; in timing, a success behind a cancel, where the policy names the Winner,
+// and callers that fail together, where the jitter Spreads; in adversarial,
 // allowed tools that are all down, where some are Allowed; and the groups
 //
 //   - streaming: answers that come in pieces, break or stop half-way, where a

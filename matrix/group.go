@@ -49,6 +49,7 @@ type shelf struct {
 func shelves() []shelf {
 	return []shelf{
 		{Basics, basicRows, nil},
+		{Basics, toolRows, func(s *Setting, _ *faultsim.Adapter) bool { return len(s.Policy.Tools) > 0 }},
 		{Timing, timingRows, nil},
 		{Timing, winnerRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Winner != invariants.WinnerEither }},
 		{Timing, spreadRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Spreads }},

@@ -89,6 +89,7 @@ func Right() []Specimen {
 		specimen("approved-alternative", approving([]string{"weather", "almanac"}, func(t stations) []tool { return []tool{t.weather, t.almanac} })),
 		specimen("turn-handed-on", turning(func(*loopTurn) {})),
 		specimen("turn-handed-on-with-the-last-failure", turning(func(l *loopTurn) { l.tells = true })),
+		specimen("each-tool-by-its-policy", reporter(tools3{mail: 1, archive: 5})),
 		specimen("retries-owned-by-class", split(tiers{})),
 		specimen("session-of-calls", sharing(fewCalls, func(*session) {})),
 		specimen("session-of-costs", sharing(someCost, func(*session) {})),

@@ -35,7 +35,7 @@ func Faulty() []Specimen {
 		counting(), refusals(), successes(), arguments(), keys(), waits(), hints(), deadlines(),
 		cancels(), leftovers(), endings(), terminals(), effects(), reconciling(), web(), answers(), words(), asksEarly(), deletes(), spells(),
 		breakers(), layers(), batches(), results(), caches(), hooks(), webBodies(), streams(), observations(), pages(),
-		spending(), sessions(), owners(), spreading(), allowed(), escalations(), sinks(), hits(), overlaps(), winners(),
+		spending(), sessions(), owners(), spreading(), allowed(), escalations(), toolPolicies(), sinks(), hits(), overlaps(), winners(),
 	} {
 		all = append(all, part...)
 	}
