@@ -46,6 +46,14 @@ type Adapter struct {
 	// It is compared with what the attempts amount to. Nil: nothing is compared.
 	Reason func(error) trace.Reason
 
+	// Degraded reads the terminal reason off a result that is no answer of the
+	// tool and says so, such as a value kept from before: trace.ReasonBreakerOpen
+	// where it stands in for a call that the breaker refused,
+	// trace.ReasonEscalated where it does so for attempts that failed. 0: the
+	// result is the tool's own. It must go by what the result says of itself: one
+	// that cannot be told from an answer claims a success. Nil: there are none.
+	Degraded func(result any) trace.Reason
+
 	// Attempts reads off such an error how many attempts it tells of; 0: it
 	// does not say. Nil: nothing is compared.
 	Attempts func(error) int
@@ -65,6 +73,10 @@ type Adapter struct {
 	// them. Reason must then say which error is the breaker's refusal,
 	// trace.ReasonBreakerOpen. Nil: there is no breaker.
 	Breaker *invariants.Breaker
+
+	// Breakers are the contracts of the circuit breakers in front of several tools,
+	// one for each, in place of Breaker: every one names its Tool.
+	Breakers []invariants.Breaker
 
 	// Observation is the contract of what the code hands on when it fails, and
 	// Observe returns it: the tool result for the model, or the part of the
@@ -90,8 +102,8 @@ const AcceptedRow = "row "
 // invariants returns all rules that the adapter is held to.
 func (a *Adapter) invariants() []invariants.Invariant {
 	implied := contractOf(&a.Policy).invariants
-	if a.Breaker != nil {
-		implied = a.Breaker.Invariants(a.Policy)
+	if by := a.guards(); len(by) > 0 {
+		implied = a.Policy.Guarded(by...)
 	}
 	if a.Observation != nil { // after the policy's: a wrong attempt is not the observation's fault
 		implied = slices.Concat(implied, a.Observation.Invariants(a.Policy))
@@ -162,9 +174,7 @@ func (a *Adapter) validate() error {
 			errs = append(errs, fmt.Errorf("adapter %q: Accept gives no reason for %q: say why the deviation is accepted", a.Name, name))
 		}
 	}
-	if a.Breaker != nil {
-		errs = append(errs, a.validateBreaker())
-	}
+	errs = append(errs, a.validateBreakers())
 	if a.Observation != nil {
 		errs = append(errs, a.validateObservation())
 	}

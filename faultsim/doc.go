@@ -110,7 +110,12 @@
 //
 // Where the adapter declares a Breaker, half of the schedules take it through its
 // states: up to twelve actions that fail, are left by their callers or recover,
-// with pauses around the cooldown between them, in turn or at once.
+// with pauses around the cooldown between them, in turn or at once. Of several
+// Breakers one comes under strain in a schedule. A result that stands in for an
+// answer while a breaker refuses is read by Degraded, and is no success.
+//
+// Where the adapter declares Pages, pages succeed now and then among the failures,
+// so that later ones fail too.
 //
 // Where the adapter declares an Observation, in half of the actions all failures
 // say [CanaryWords]: a secret, an internal host and a stack trace, none of which

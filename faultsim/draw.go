@@ -17,9 +17,10 @@ type drawer struct {
 	p       *invariants.Policy
 	tools   []drawnTool
 	single  bool                // one action only
-	breaker *invariants.Breaker // nil: none
-	canary  bool                // plant canaries
-	pages   int                 // requests of the main tool in an action; below 2: one
+	breaker *invariants.Breaker // that comes under strain; nil: none
+	guards  []invariants.Breaker
+	canary  bool // plant canaries
+	pages   int  // requests of the main tool in an action; below 2: one
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -33,7 +34,10 @@ type drawnTool struct {
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
-	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil, pages: a.Pages}
+	d := &drawer{p: &a.Policy, guards: a.guards(), canary: a.Observation != nil, pages: a.Pages}
+	if len(d.guards) > 0 {
+		d.breaker = &d.guards[0]
+	}
 	for _, t := range tools {
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {

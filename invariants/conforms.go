@@ -25,8 +25,8 @@ func Conforms(p Policy) Invariant {
 	return conforms(p, nil)
 }
 
-// conforms is Conforms for code with a breaker; nil: it has none.
-func conforms(p Policy, b *Breaker) Invariant {
+// conforms is Conforms for code with breakers.
+func conforms(p Policy, by []Breaker) Invariant {
 	return sceneRule("conforms", fmt.Sprintf("the attempts are those of policy %q", p.ID),
 		func(sc scene, a *trace.Action) Verdict {
 			var v Verdict
@@ -38,7 +38,7 @@ func conforms(p Policy, b *Breaker) Invariant {
 				v.report(a, "the action ended without an attempt", "call the tool at least once", a.EndEvent)
 			}
 			for i := range a.Series {
-				v.conform(&p, b, sc, a, &a.Series[i])
+				v.conform(&p, guardOf(by, a.Series[i].Tool), sc, a, &a.Series[i])
 			}
 			return v
 		})

@@ -65,7 +65,7 @@ func noLastDelay(p *Policy, whole bool) Invariant {
 			}
 			v.Applied++
 			if idle := a.End - over; idle > 0 {
-				if whole && a.Error != "" && p.wantsMore(sc, a) {
+				if whole && p.wantsMore(sc, a) {
 					return v
 				}
 				v.report(a, fmt.Sprintf("the action ended %v after its last attempt", idle),

@@ -67,7 +67,7 @@ func (s *Setting) special(a *faultsim.Adapter) (list []Group) {
 	if s.Items > 0 {
 		list = append(list, Batches)
 	}
-	if a.Breaker != nil {
+	if s.Breaker != nil {
 		list = append(list, Breakers)
 	}
 	if bounded(a) {

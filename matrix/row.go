@@ -38,9 +38,10 @@ type Setting struct {
 	Can    func(faultsim.Fault) bool // whether the main tool can answer so
 	Tools  []string                  // names of the tools on the stage, the main one first
 
-	Breaker *invariants.Breaker // that the adapter declares; nil: none
-	Pages   int                 // requests of the main tool that an undisturbed action makes; 0: 1
-	Items   int                 // that an undisturbed action sends in its first request; 0: the main tool is no batch
+	Breaker *invariants.Breaker // of the main tool; else of another; nil: the adapter declares none
+	guards  []invariants.Breaker
+	Pages   int // requests of the main tool that an undisturbed action makes; 0: 1
+	Items   int // that an undisturbed action sends in its first request; 0: the main tool is no batch
 }
 
 // Fixed is the Schedule of a row that is the same for every adapter.

@@ -72,6 +72,7 @@ func rulesOf(s Specimen) []invariants.Invariant {
 	if s.Adapter.Breaker != nil {
 		all = append(all, s.Adapter.Breaker.Invariants(s.Adapter.Policy)...)
 	}
+	all = append(all, s.Adapter.Policy.Guarded(s.Adapter.Breakers...)...)
 	if s.Adapter.Observation != nil {
 		all = append(all, s.Adapter.Observation.Invariants(s.Adapter.Policy)...)
 	}
