@@ -182,7 +182,8 @@ func (a *Adapter) validate() error {
 }
 
 // Errors says how a function tool's failures look: the tool's own error for
-// each class. A class that is absent cannot happen to the tool; schedules that
+// each class, and for trace.OK a [Value]: its answer that holds nothing, where it
+// has one. A class that is absent cannot happen to the tool; schedules that
 // need it do not apply. A tool that can ask for a wait has a [Hinted] error, and
 // one that answers with a value instead of an error has a [Value].
 type Errors map[trace.Class]error
@@ -197,6 +198,10 @@ func (h *hinted) Error() string { return h.make(0).Error() }
 
 // can reports whether the tool can answer as the fault plans.
 func (e Errors) can(f *Fault) bool {
+	if f.Empty {
+		_, ok := e[trace.OK].(*value)
+		return ok
+	}
 	if f.class() == trace.OK || f.Hang {
 		return true
 	}
@@ -229,7 +234,12 @@ func (e Errors) unusable() error {
 			continue // one at a time, and always the same
 		}
 		h, hints := err.(*hinted)
+		_, isValue := err.(*value)
 		switch {
+		case c == trace.OK && isValue:
+			continue
+		case c == trace.OK:
+			wrong = errors.New("Errors lists ok, which is no failure: take it out, or give a Value there, the answer that holds nothing")
 		case !fails(c):
 			wrong = fmt.Errorf("Errors lists %v, which is no class of failure: take it out", c)
 		case err == nil:

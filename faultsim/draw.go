@@ -108,6 +108,7 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		if d.canary {
 			d.plant(t, &s)
 		}
+		d.empties(t, &s)
 		if d.pages > 1 {
 			d.turn(t, &s)
 		}

@@ -19,6 +19,10 @@ type Route struct {
 	// Answer does the tool's work and answers. Nil: 200 and an empty JSON object.
 	Answer http.Handler
 
+	// Empty answers that there is nothing, which is a valid answer; nil: the tool
+	// has no such answer, and no schedule plans one.
+	Empty http.Handler
+
 	// Failures are the tool's own answers for classes, in place of the usual
 	// ones; a nil handler says that the class cannot happen. Classes that only
 	// a body tells apart (quota-exhausted, declined, partial) and unknown can
@@ -96,6 +100,9 @@ func (r *route) unusable() error {
 func (r *route) can(f *Fault) bool {
 	if f.Hint > 0 && !slices.Contains(r.Hints, f.Form) {
 		return false
+	}
+	if f.Empty {
+		return r.Empty != nil
 	}
 	if f.class() == trace.OK || f.Hang {
 		return true

@@ -74,6 +74,7 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 		func(f *Fault) { f.Form = HintSeconds },
 		withoutLastItem,
 		withoutFirstItem,
+		func(f *Fault) { f.Empty = false },
 		func(f *Fault) { f.Latency = 0 },
 		func(f *Fault) { f.Twice = false },
 		func(f *Fault) { f.Done, f.Work = f.works(), 0 },

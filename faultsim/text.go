@@ -74,6 +74,9 @@ func (f *Fault) write(b *strings.Builder) {
 	} else {
 		b.WriteString(f.class().String())
 	}
+	if f.Empty {
+		b.WriteString(" empty")
+	}
 	if f.Items != "" {
 		b.WriteString(" items=" + string(f.Items))
 	}
@@ -321,6 +324,8 @@ func (f *Fault) option(name, value string) (err error) {
 		f.Cancel, err = positive(name, value)
 	case "hang":
 		f.Hang, err = true, bare(name, value)
+	case "empty":
+		f.Empty, err = true, bare(name, value)
 	case "done":
 		f.Done, err = true, bare(name, value)
 	case "deaf":
@@ -334,7 +339,7 @@ func (f *Fault) option(name, value string) (err error) {
 	case "twice":
 		f.Twice, err = true, bare(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an attempt; known are items=, hint=, form=, after=, hang, done, deaf, cancel=, say=, wrap=, work=, twice", name)
+		err = fmt.Errorf("unknown option %q of an attempt; known are empty, items=, hint=, form=, after=, hang, done, deaf, cancel=, say=, wrap=, work=, twice", name)
 	}
 	return err
 }

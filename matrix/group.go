@@ -103,6 +103,20 @@ func basicRows() []Row {
 	return []Row{
 		{Name: "unknown-failure", Proves: "A failure that nobody can read is not tried again unless the policy says so.", Schedule: refusedBy(trace.Unknown)},
 		{Name: "business-decline", Proves: "A business no is a valid answer, and neither a failure nor a reason to ask again.", Schedule: refusedBy(trace.Declined)},
+		{Name: "empty-answer", Proves: "An answer that holds nothing is an answer: no failure, not asked for again, and not filled.", Schedule: emptyAnswer},
 		{Name: "malformed-answer", Proves: "An answer without what it must have is no evidence of a success.", Schedule: refusedBy(trace.Malformed)},
 	}
+}
+
+// emptyAnswer queues a failure behind the answer, for whoever asks again.
+func emptyAnswer(s Setting) (faultsim.Schedule, error) {
+	empty := faultsim.Fault{Empty: true}
+	if !s.Can(empty) {
+		return faultsim.Schedule{}, NotFor("the tool has no answer that holds nothing")
+	}
+	f, err := s.Retried()
+	if err != nil {
+		return faultsim.One(empty), nil
+	}
+	return faultsim.One(empty, f), nil
 }

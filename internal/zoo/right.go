@@ -58,6 +58,7 @@ func Right() []Specimen {
 		specimen("failure-as-text", asText()),
 		specimen("tells-what-nobody-knows", payTold(false)),
 		specimen("batch-of-records", putting(putsRest)),
+		specimen("finds-nothing", searching(findsNothing)),
 		specimen("page-after-page", paging(turnsPages)),
 		specimen("batch-in-chunks", inTwo(putting(inChunks(errors.Join)))),
 		specimen("batch-in-chunks-then-the-rest", inTwo(putting(chunksThenRest))),
