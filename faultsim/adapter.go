@@ -46,6 +46,14 @@ type Adapter struct {
 	// It is compared with what the attempts amount to. Nil: nothing is compared.
 	Reason func(error) trace.Reason
 
+	// Degraded reads the terminal reason off a result that is no answer of the
+	// tool and says so, such as a value kept from before: trace.ReasonBreakerOpen
+	// where it stands in for a call that the breaker refused,
+	// trace.ReasonEscalated where it does so for attempts that failed. 0: the
+	// result is the tool's own. It must go by what the result says of itself: one
+	// that cannot be told from an answer claims a success. Nil: there are none.
+	Degraded func(result any) trace.Reason
+
 	// Attempts reads off such an error how many attempts it tells of; 0: it
 	// does not say. Nil: nothing is compared.
 	Attempts func(error) int
@@ -66,6 +74,9 @@ type Adapter struct {
 	// trace.ReasonBreakerOpen. Nil: there is no breaker.
 	Breaker *invariants.Breaker
 
+	// Breakers are the contracts of the circuit breakers in front of several tools,
+	// one for each, in place of Breaker: every one names its Tool.
+	Breakers []invariants.Breaker
 	// Allowance is the contract of a budget that many actions share. With it,
 	// [Check] draws schedules that use it up as well: many actions, in turn or at
 	// once. It must be small enough for a trial to reach its end. Reason must then
@@ -122,7 +133,7 @@ const AcceptedRow = "row "
 // Contract is what the adapter declares, apart from rules of its own.
 func (a *Adapter) Contract() invariants.Contract {
 	return invariants.Contract{
-		Policy: a.Policy, Breaker: a.Breaker, Allowance: a.Allowance, Allowed: a.Allowed,
+		Policy: a.Policy, Breakers: a.guards(), Allowance: a.Allowance, Allowed: a.Allowed,
 		EscalatesAfter: a.EscalatesAfter, Spreads: a.Spreads,
 		Sinks: a.Sinks, Cache: a.Cache, Observation: a.Observation,
 	}
@@ -200,9 +211,7 @@ func (a *Adapter) validate() error {
 			errs = append(errs, fmt.Errorf("adapter %q: Accept gives no reason for %q: say why the deviation is accepted", a.Name, name))
 		}
 	}
-	if a.Breaker != nil {
-		errs = append(errs, a.validateBreaker())
-	}
+	errs = append(errs, a.validateBreakers())
 	if a.Allowance != nil {
 		errs = append(errs, a.validateAllowance())
 	}
@@ -220,7 +229,8 @@ func (a *Adapter) validate() error {
 }
 
 // Errors says how a function tool's failures look: the tool's own error for
-// each class. A class that is absent cannot happen to the tool; schedules that
+// each class, and for trace.OK a [Value]: its answer that holds nothing, where it
+// has one. A class that is absent cannot happen to the tool; schedules that
 // need it do not apply. A tool that can ask for a wait has a [Hinted] error, and
 // one that answers with a value instead of an error has a [Value].
 type Errors map[trace.Class]error
@@ -235,6 +245,10 @@ func (h *hinted) Error() string { return h.make(0).Error() }
 
 // can reports whether the tool can answer as the fault plans.
 func (e Errors) can(f *Fault) bool {
+	if f.Empty {
+		_, ok := e[trace.OK].(*value)
+		return ok
+	}
 	if f.class() == trace.OK || f.Hang {
 		return true
 	}
@@ -267,7 +281,12 @@ func (e Errors) unusable() error {
 			continue // one at a time, and always the same
 		}
 		h, hints := err.(*hinted)
+		_, isValue := err.(*value)
 		switch {
+		case c == trace.OK && isValue:
+			continue
+		case c == trace.OK:
+			wrong = errors.New("Errors lists ok, which is no failure: take it out, or give a Value there, the answer that holds nothing")
 		case !fails(c):
 			wrong = fmt.Errorf("Errors lists %v, which is no class of failure: take it out", c)
 		case err == nil:

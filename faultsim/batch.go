@@ -69,6 +69,9 @@ func (e Errors) valueless(name string) error {
 type batchSkills struct{ Errors }
 
 func (b *batchSkills) can(f *Fault) bool {
+	if f.Empty {
+		return false // its answer has a result for each item
+	}
 	if f.Items == "" {
 		return f.Class != trace.Partial && b.Errors.can(f)
 	}

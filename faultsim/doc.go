@@ -65,7 +65,8 @@
 //	action cancel=before
 //	at-once
 //
-// The options of an attempt are items= (of a [Batch], the items that fail),
+// The options of an attempt are empty (the answer holds nothing), items= (of a
+// [Batch], the items that fail),
 // hint=, form=date or form=ms, after= (the latency), hang, done (the work is done
 // whatever the caller sees), deaf (the end of the context changes nothing),
 // cancel= (counted from the attempt's arrival), say="…" (the words of a failure,
@@ -91,7 +92,8 @@
 // [Tool] is a double of a Go function. Its [Errors] say how each class of failure
 // looks at this tool; a class that is not there cannot happen to it. [Hinted]
 // makes an error that carries a wait; [Value] answers a class with a value and no
-// error, as tools do that put their failures into the result. [Stage.Client] is
+// error, as tools do that put their failures into the result, and for trace.OK the
+// answer that holds nothing. [Stage.Client] is
 // an HTTP client whose routes are tools: failures are statuses, Retry-After in
 // its forms, resets and refused connections. [Batch] is a double of a function
 // that does several items in one call, and fails in single items as well.
@@ -112,7 +114,12 @@
 //
 // Where the adapter declares a Breaker, half of the schedules take it through its
 // states: up to twelve actions that fail, are left by their callers or recover,
-// with pauses around the cooldown between them, in turn or at once.
+// with pauses around the cooldown between them, in turn or at once. Of several
+// Breakers one comes under strain in a schedule. A result that stands in for an
+// answer while a breaker refuses is read by Degraded, and is no success.
+//
+// Where the adapter declares Pages, pages succeed now and then among the failures,
+// so that later ones fail too.
 //
 // Where the adapter declares an Allowance, half of the schedules use it up: up to
 // twelve actions that fail throughout or are answered, in turn or at once.

@@ -17,12 +17,13 @@ type drawer struct {
 	p       *invariants.Policy
 	tools   []drawnTool
 	single  bool                // one action only
-	breaker *invariants.Breaker // nil: none
-	shared  bool                // actions share an allowance
-	row     int                 // failed actions after which the turn is handed on; 0: it never is
-	spreads bool                // jitter parts callers that fail together
-	canary  bool                // plant canaries
-	pages   int                 // requests of the main tool in an action; below 2: one
+	breaker *invariants.Breaker // that comes under strain; nil: none
+	guards  []invariants.Breaker
+	shared  bool // actions share an allowance
+	row     int  // failed actions after which the turn is handed on; 0: it never is
+	spreads bool // jitter parts callers that fail together
+	canary  bool // plant canaries
+	pages   int  // requests of the main tool in an action; below 2: one
 	sinks   []drawnSink
 	cache   *invariants.Cache // nil: none
 }
@@ -40,8 +41,11 @@ type drawnTool struct {
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
 	d := &drawer{
-		p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil, pages: a.Pages,
+		p: &a.Policy, guards: a.guards(), canary: a.Observation != nil, pages: a.Pages,
 		shared: a.Allowance != nil, row: a.EscalatesAfter, spreads: a.Spreads, cache: a.Cache,
+	}
+	if len(d.guards) > 0 {
+		d.breaker = &d.guards[0]
 	}
 	for _, k := range a.Sinks {
 		d.sinks = append(d.sinks, drawnSink{k})
@@ -127,6 +131,7 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		if d.canary {
 			d.plant(t, &s)
 		}
+		d.empties(t, &s)
 		if d.pages > 1 {
 			d.turnPages(t, &s)
 		}

@@ -16,28 +16,47 @@ const drawnAtOnce = 3
 // breakerActions is how many actions a schedule for a breaker has at most.
 const breakerActions = 12
 
-// validateBreaker reports what makes the breaker unusable.
-func (a *Adapter) validateBreaker() error {
-	if err := a.Breaker.Validate(); err != nil {
-		return fmt.Errorf("adapter %q: %w", a.Name, err)
+// guards are the adapter's breakers.
+func (a *Adapter) guards() []invariants.Breaker {
+	if a.Breaker != nil {
+		return []invariants.Breaker{*a.Breaker}
 	}
-	if a.Breaker.Cooldown > longestTime {
-		return fmt.Errorf("adapter %q: breaker: Cooldown is %v: a trial plays a year (%v) at most", a.Name, a.Breaker.Cooldown, longestTime)
+	return a.Breakers
+}
+
+// validateBreakers reports what makes the breakers unusable.
+func (a *Adapter) validateBreakers() error {
+	if a.Breaker != nil && len(a.Breakers) > 0 {
+		return fmt.Errorf("adapter %q: there is a Breaker and there are Breakers: put them into one list, each with its Tool", a.Name)
 	}
-	if a.Reason == nil {
+	by := a.guards()
+	seen := map[string]bool{}
+	for i := range by {
+		b := &by[i]
+		if err := b.Validate(); err != nil {
+			return fmt.Errorf("adapter %q: %w", a.Name, err)
+		}
+		if a.Breaker == nil && (b.Tool == "" || seen[b.Tool]) {
+			return fmt.Errorf("adapter %q: Breakers[%d] has the Tool %q: name the tool that it guards, each once", a.Name, i, b.Tool)
+		}
+		seen[b.Tool] = true
+		if b.Cooldown > longestTime {
+			return fmt.Errorf("adapter %q: breaker: Cooldown is %v: a trial plays a year (%v) at most", a.Name, b.Cooldown, longestTime)
+		}
+	}
+	if len(by) > 0 && a.Reason == nil {
 		return fmt.Errorf("adapter %q: there is a Breaker and Reason is nil: say which error is the breaker's refusal, trace.ReasonBreakerOpen", a.Name)
 	}
 	return nil
 }
 
-// guards reports which tool of the breaker is not on the stage; nil: none.
-func (s *Stage) guards(b *invariants.Breaker) error {
-	if b == nil {
-		return nil
-	}
-	for _, d := range [...]struct{ field, tool string }{{"Tool", b.Tool}, {"Fallback", b.Fallback}} {
-		if d.tool == Main || d.tool != "" && s.lookup(d.tool) == nil {
-			return fmt.Errorf("faultsim: breaker: %s is %q, the stage has %s: correct the name, or leave it empty", d.field, d.tool, s.names())
+// guards reports which tool of the breakers is not on the stage; nil: none.
+func (s *Stage) guards(by []invariants.Breaker) error {
+	for i := range by {
+		for _, d := range [...]struct{ field, tool string }{{"Tool", by[i].Tool}, {"Fallback", by[i].Fallback}} {
+			if d.tool == Main || d.tool != "" && s.lookup(d.tool) == nil {
+				return fmt.Errorf("faultsim: breaker: %s is %q, the stage has %s: correct the name, or leave it empty", d.field, d.tool, s.names())
+			}
 		}
 	}
 	return nil
@@ -48,6 +67,11 @@ func (s *Stage) guards(b *invariants.Breaker) error {
 // recovery. In turn, or at once, where a pause brings the actions behind it to
 // a breaker that the ones before it have opened.
 func (d *drawer) forBreaker(t *rapid.T) Schedule {
+	if len(d.guards) > 1 { // one of them comes under strain
+		one := *d
+		one.breaker, one.guards = &d.guards[below(t, len(d.guards))], nil
+		return one.forBreaker(t)
+	}
 	s := Schedule{Actions: make([]Plan, 4+below(t, breakerActions-3))}
 	mood := below(t, 4)
 	for i := range s.Actions {
@@ -60,6 +84,35 @@ func (d *drawer) forBreaker(t *rapid.T) Schedule {
 		}
 	}
 	s.AtOnce = oneIn(t, 2)
+	if d.breaker.Lease > 0 && coin(t) {
+		return d.clinging(t)
+	}
+	return s
+}
+
+// clinging draws callers at once that open the breaker, a probe that hangs, and
+// callers before and behind the end of its lease.
+func (d *drawer) clinging(t *rapid.T) Schedule {
+	b := d.breaker
+	callers := max(b.Consecutive, b.Least)
+	if callers == 0 {
+		callers = b.Window
+	}
+	s := Schedule{AtOnce: true}
+	for range callers {
+		s.Actions = append(s.Actions, d.failing(t))
+	}
+	name := d.tools[0].name
+	if b.Tool != "" {
+		name = b.Tool
+	}
+	hang := Plan{After: (2 * b.Cooldown).Truncate(10) + 10, Faults: map[string][]Fault{name: {{Hang: true}}}}
+	s.Actions = append(s.Actions, hang,
+		Plan{After: b.Lease.Truncate(10)/2 + 10, Faults: map[string][]Fault{}},
+		Plan{After: b.Lease.Truncate(10)/2 + 20, Faults: map[string][]Fault{}})
+	if d.p.Attempt == 0 { // nothing else ends it
+		s.Actions[callers].Deadline = odd(2 * b.Lease)
+	}
 	return s
 }
 

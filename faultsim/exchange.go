@@ -16,14 +16,15 @@ import (
 
 // An exchange is one request and its answer.
 type exchange struct {
-	s    *Stage
-	r    *route
-	req  *http.Request
-	in   *double.Request
-	p    trace.Pending
-	a    *act
-	once sync.Once
-	read atomic.Bool // the body has been read to its end or closed
+	s     *Stage
+	r     *route
+	req   *http.Request
+	in    *double.Request
+	p     trace.Pending
+	a     *act
+	once  sync.Once
+	read  atomic.Bool // the body has been read to its end or closed
+	empty bool        // the answer holds nothing, as planned
 
 	// The answer as it was sent, once there is one.
 	o       trace.Outcome
@@ -161,7 +162,9 @@ func (x *exchange) reply(f *Fault) double.Reply {
 	}
 	if usual.Class == trace.OK {
 		h = x.r.Answer
-		if !f.works() {
+		if x.empty = f.Empty; x.empty {
+			h = x.r.Empty
+		} else if !f.works() {
 			x.deliverWork(f)
 		}
 	}
@@ -191,7 +194,7 @@ func (x *exchange) over(o trace.Outcome, result []byte, err error) {
 	x.once.Do(func() {
 		// In this order: an action that ends between the two has the error to keep.
 		if x.r.Role == trace.RoleAttempt {
-			x.s.answered(x.a, answer{}, callError{call: x.p.Number(), err: err, status: o.Code != ""})
+			x.s.answered(x.a, answer{empty: x.empty}, callError{call: x.p.Number(), err: err, status: o.Code != ""})
 		}
 		x.p.Answer(o, result, err)
 	})

@@ -21,6 +21,11 @@ type Fault struct {
 	Hint time.Duration
 	Form HintForm
 
+	// Empty: the tool's answer holds nothing, as of a search that finds nothing.
+	// It is a valid answer. How it looks is for the tool to say: [Errors] with a
+	// [Value] for trace.OK, or a Route's Empty. Class is then zero or trace.OK.
+	Empty bool
+
 	// Items are the items of a [Batch] that fail, each with its class, while
 	// the others are done: "b:throttled,#3:forbidden". An item is named by its
 	// id, or by its number among those that the action sends this tool, in the
@@ -125,6 +130,8 @@ func (f *Fault) validate() error {
 		return fmt.Errorf("Form is %q: say HintSeconds, HintDate, HintSkewed or HintMillis", f.Form)
 	case f.Form != HintSeconds && f.Hint == 0:
 		return fmt.Errorf("Form is %q and Hint is 0: say how long the wait is that the tool asks for, or clear Form", f.Form)
+	case f.Empty && (f.class() != trace.OK || f.Hang):
+		return errors.New("Empty is a valid answer, and this attempt has none: clear Class and Hang, or Empty")
 	case f.Hang && f.Latency > 0:
 		return errors.New("Hang and Latency contradict each other: a tool that hangs does not answer; clear one")
 	}

@@ -40,7 +40,7 @@ func (s *Stage) Hit(ctx context.Context, tool string, args, result any, err erro
 		select {} // nothing else stops such a loop
 	}
 	if err == nil {
-		s.answered(a, answer{reflect.TypeOf(result), double.JSON(result)}, callError{})
+		s.answered(a, answer{of: reflect.TypeOf(result), raw: double.JSON(result)}, callError{})
 	}
 }
 

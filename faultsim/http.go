@@ -19,6 +19,10 @@ type Route struct {
 	// Answer does the tool's work and answers. Nil: 200 and an empty JSON object.
 	Answer http.Handler
 
+	// Empty answers that there is nothing, which is a valid answer; nil: the tool
+	// has no such answer, and no schedule plans one.
+	Empty http.Handler
+
 	// Failures are the tool's own answers for classes, in place of the usual
 	// ones; a nil handler says that the class cannot happen. Classes that only
 	// a body tells apart (quota-exhausted, declined, partial) and unknown can
@@ -102,7 +106,10 @@ func (r *route) can(f *Fault) bool {
 		return false
 	}
 	if f.Body > 0 {
-		return r.Streams && !f.packed()
+		return r.Streams && !f.packed() && !f.Empty
+	}
+	if f.Empty {
+		return r.Empty != nil
 	}
 	if f.class() == trace.OK || f.Hang {
 		return true

@@ -89,6 +89,7 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 		func(f *Fault) { f.Form = HintSeconds },
 		withoutLastItem,
 		withoutFirstItem,
+		func(f *Fault) { f.Empty = false },
 		func(f *Fault) { f.Latency = 0 },
 		func(f *Fault) { f.Body = 0 },
 		func(f *Fault) { f.Twice = false },

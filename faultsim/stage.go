@@ -61,26 +61,29 @@ type skills interface {
 
 // An act is one action of the schedule that is under way.
 type act struct {
-	op     *trace.Op
-	plan   *Plan
-	cancel context.CancelFunc
-	timers []*time.Timer
-	dog    *time.Timer // fires where the action hangs
-	ended  bool
-	hung   bool
-	calls  int           // of the tools; where nothing but the budget bounds them, those at one instant
-	total  int           // of all of them, up to that instant
-	moment time.Duration // of the latest call; see counts
-	errs   []callError   // what the doubles answered, latest last
-	few    [3]callError  // storage of the first of them
-	result answer        // of the latest success
-	spun   bool
+	op      *trace.Op
+	plan    *Plan
+	cancel  context.CancelFunc
+	timers  []*time.Timer
+	dog     *time.Timer // fires where the action hangs
+	ended   bool
+	hung    bool
+	calls   int           // of the tools; where nothing but the budget bounds them, those at one instant
+	total   int           // of all of them, up to that instant
+	moment  time.Duration // of the latest call; see counts
+	errs    []callError   // what the doubles answered, latest last
+	few     [3]callError  // storage of the first of them
+	result  answer        // of the latest success
+	emptied bool          // one of its answers held nothing
+	spun    bool
 }
 
 // An answer is the result of a success, written down.
 type answer struct {
 	of  reflect.Type // nil: not known
 	raw []byte
+
+	empty bool // it holds nothing, as planned
 }
 
 type callError struct {
@@ -347,7 +350,7 @@ func (s *Stage) answered(a *act, result answer, e callError) {
 		}
 		a.errs = append(a.errs, e)
 	} else {
-		a.result = result
+		a.result, a.emptied = result, a.emptied || result.empty
 	}
 }
 

@@ -75,6 +75,9 @@ func (f *Fault) write(b *strings.Builder) {
 	} else {
 		b.WriteString(f.class().String())
 	}
+	if f.Empty {
+		b.WriteString(" empty")
+	}
 	if f.Items != "" {
 		b.WriteString(" items=" + string(f.Items))
 	}
@@ -331,6 +334,8 @@ func (f *Fault) option(name, value string) (err error) {
 		f.Cancel, err = positive(name, value)
 	case "hang":
 		f.Hang, err = true, bare(name, value)
+	case "empty":
+		f.Empty, err = true, bare(name, value)
 	case "done":
 		f.Done, err = true, bare(name, value)
 	case "deaf":
@@ -348,7 +353,7 @@ func (f *Fault) option(name, value string) (err error) {
 	case "panic":
 		f.Panic, err = true, bare(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an attempt; known are items=, hint=, form=, after=, hang, done, deaf, cancel=, say=, wrap=, work=, body=, twice, panic", name)
+		err = fmt.Errorf("unknown option %q of an attempt; known are empty, items=, hint=, form=, after=, hang, done, deaf, cancel=, say=, wrap=, work=, body=, twice, panic", name)
 	}
 	return err
 }

@@ -60,7 +60,7 @@ func (c *call[In, Out]) run() (out Out, err error) {
 		e.err, e.status = errAsValue, true
 	}
 	// In this order: an action that ends between the two has the error to keep.
-	c.s.answered(a, answer{reflect.TypeFor[Out](), result}, e)
+	c.s.answered(a, answer{reflect.TypeFor[Out](), result, f.Empty}, e)
 	c.p.Answer(o, result, err)
 	return out, err
 }
@@ -91,6 +91,10 @@ func (c *call[In, Out]) answer(f *Fault) (out Out, o trace.Outcome, err error) {
 			c.own, err = err, f.pack(c.t.name, err)
 		}
 		return none, trace.Outcome{Class: f.Class, Hint: f.Hint}, err
+	}
+	if f.Empty {
+		out, _ = valued[Out](c.errs, f)
+		return out, trace.Outcome{Class: trace.OK}, nil
 	}
 	switch {
 	case late != nil:

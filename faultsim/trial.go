@@ -119,7 +119,7 @@ func (x *trial) phases(t *testing.T) {
 	grow()
 	action, err := x.build()
 	if err == nil {
-		err = x.stage.guards(x.a.Breaker)
+		err = x.stage.guards(x.a.guards())
 	}
 	if err == nil && x.a.Allowance != nil {
 		err = x.stage.bounds(x.a.Allowance)

@@ -69,7 +69,7 @@ func (x *trial) end(a *act, out any, err error) {
 	if err == nil && seen != nil {
 		e.Err = errHandedOn
 	} else if err == nil {
-		e.Reason, e.Result, e.Want = trace.ReasonSuccess, trace.Marshal(out), x.want(a, out)
+		x.answers(a, out, &e)
 	} else {
 		if x.a.Reason != nil {
 			e.Reason = x.a.Reason(err)
@@ -80,6 +80,18 @@ func (x *trial) end(a *act, out any, err error) {
 		e.Cause = x.stage.cause(a, err)
 	}
 	a.op.End(e)
+}
+
+// answers records the result of an action that returned no error.
+func (x *trial) answers(a *act, out any, e *trace.Ending) {
+	e.Reason, e.Result = trace.ReasonSuccess, trace.Marshal(out)
+	if x.a.Degraded != nil {
+		if r := x.a.Degraded(out); r != 0 {
+			e.Reason = r
+			return
+		}
+	}
+	e.Want = x.want(a, out)
 }
 
 // over marks the action as ended: its planned cancels no longer happen. The
@@ -98,12 +110,15 @@ func (x *trial) over(a *act) {
 
 // want is the result that the evidence calls for; nil: not known.
 func (x *trial) want(a *act, out any) []byte {
+	x.stage.mu.Lock()
+	result, emptied := a.result, a.emptied
+	x.stage.mu.Unlock()
+	if x.a.Want != nil && emptied {
+		return nil // it speaks of answers that hold something
+	}
 	if x.a.Want != nil {
 		return trace.Marshal(x.a.Want)
 	}
-	x.stage.mu.Lock()
-	result := a.result
-	x.stage.mu.Unlock()
 	if result.of != nil && result.of == reflect.TypeOf(out) {
 		return result.raw
 	}

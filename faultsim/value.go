@@ -10,7 +10,8 @@ import (
 )
 
 // Value is an entry of [Errors] for a class that the tool answers with a value
-// instead of an error: the function returns (v, nil). A business "no"
+// instead of an error: the function returns (v, nil). For trace.OK it is the
+// answer that holds nothing; see [Fault].Empty. A business "no"
 // (trace.Declined), a success flag without its data (trace.Malformed) and a
 // result that lacks some items (trace.Partial) often look like that, and so do
 // tools that never return an error and put {ok: false} into their result.

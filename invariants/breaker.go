@@ -21,8 +21,8 @@ import (
 // The zero Breaker is not valid: say a threshold and a Cooldown.
 type Breaker struct {
 	// Tool is the tool that it guards. Empty: every tool has one of its own.
-	// Whether a refusal was due is judged where the trace shows only one
-	// guarded tool, since a refused action does not say which one refused.
+	// A refused action does not say which one refused: where several tools are
+	// guarded the refusal must have been due at one of them.
 	Tool string
 
 	// Consecutive opens the breaker after so many failures in a row. 0: Rate
@@ -42,6 +42,13 @@ type Breaker struct {
 	// Probes is how many calls are under way at once while it is half-open;
 	// 0: 1. Successes is how many of them must succeed to close it; 0: 1.
 	Probes, Successes int
+
+	// Lease is how long a probe keeps its place. When it is over the next caller
+	// becomes the probe, and what becomes of the first may count or not. 0: until
+	// the call has ended; then something else must bound a call, as the policy's
+	// Attempt does, or a tool that hangs keeps the breaker half-open for good
+	// (field case F053).
+	Lease time.Duration
 
 	// Failures lists the classes that count as failures. Empty: what a caller
 	// blames the tool for, which is transient, throttled, timeout, reset,
@@ -98,6 +105,7 @@ func (b *Breaker) least() int {
 func (b *Breaker) Validate() error {
 	v := validator{id: "breaker"}
 	v.want(b.Cooldown > 0, "Cooldown", "is %v: say how long the breaker stays open", b.Cooldown)
+	v.want(b.Lease >= 0, "Lease", "is %v: say how long a probe keeps its place, or 0 for as long as its call takes", b.Lease)
 	v.want(b.Consecutive >= 0 && b.Probes >= 0 && b.Successes >= 0, "Consecutive, Probes, Successes", "cannot be negative: say 0 for the default")
 	v.want((b.Consecutive > 0) != (b.Rate > 0), "Consecutive", "is %d and Rate is %v: say one threshold, in a row or as a rate", b.Consecutive, b.Rate)
 	v.want(b.Rate >= 0 && b.Rate <= 1, "Rate", "is %v: it is a part of the window, up to 1", b.Rate)
@@ -120,12 +128,20 @@ func (b *Breaker) Validate() error {
 const widest = 64 // calls in a window
 
 // Invariants returns all that the policy implies of code that has the breaker:
-// [Policy.Invariants] with [CircuitBreaker] among the narrow rules, and with a
-// [Conforms] and a [HonestEnding] that let an action end as breaker-open, or go
-// over to the fallback, where an attempt would be due. Whether the breaker was right to
-// refuse is the business of CircuitBreaker.
+// [Contract.Invariants] of the two.
 func (b Breaker) Invariants(p Policy) []Invariant {
-	return Contract{Policy: p, Breaker: &b}.Invariants()
+	return Contract{Policy: p, Breakers: []Breaker{b}}.Invariants()
+}
+
+// guardOf is the breaker whose refusals a series of the tool may meet: the only
+// one there is, or the tool's own; nil: there is none.
+func guardOf(by []Breaker, tool string) *Breaker {
+	for i := range by {
+		if len(by) == 1 || by[i].Tool == tool {
+			return &by[i]
+		}
+	}
+	return nil
 }
 
 // mayRefuse is [HonestEnding] of code whose calls may be refused, with the reason

@@ -49,6 +49,7 @@ type circuit struct {
 type flight struct {
 	call, turn int
 	probe      bool
+	since      time.Duration // of a probe: when it took its place
 }
 
 // A landing is a call that settles before event number until.
@@ -63,15 +64,26 @@ func (c *circuit) same(d *circuit) bool {
 		slices.Equal(c.flying, d.flying) && slices.Equal(c.late, d.late)
 }
 
-// probing counts the probes under way, of this turn or of all turns.
-func (c *circuit) probing(all bool) int {
+// probing counts the probes that keep their places, of this turn or of all turns.
+func (c *circuit) probing(b *Breaker, now time.Duration, all bool) int {
 	n := c.promised
-	for _, f := range c.flying {
-		if f.probe && (all || f.turn == c.turn) {
+	for i := range c.flying {
+		if f := &c.flying[i]; f.probe && (all || f.turn == c.turn) && !f.expired(b, now) {
 			n++
 		}
 	}
 	return n
+}
+
+// expired reports whether the probe's lease is over. At that very instant it
+// depends on the program.
+func (f *flight) expired(b *Breaker, now time.Duration) bool {
+	return b.Lease > 0 && now-f.since >= b.Lease
+}
+
+// expires reports whether a lease ends at the instant.
+func (c *circuit) expires(b *Breaker, now time.Duration) bool {
+	return b.Lease > 0 && slices.ContainsFunc(c.flying, func(f flight) bool { return f.probe && now-f.since == b.Lease })
 }
 
 func (c *circuit) turnTo(m mode) {
@@ -85,7 +97,7 @@ func (c *circuit) probe(b *Breaker, now time.Duration) bool {
 	if c.mode == opened && now-c.since >= b.Cooldown {
 		c.turnTo(halfOpen)
 	}
-	return c.mode == halfOpen && c.probing(false) < b.probes()
+	return c.mode == halfOpen && c.probing(b, now, false) < b.probes()
 }
 
 // admit lets a call through; ok is false where the breaker must refuse it.
@@ -95,25 +107,26 @@ func (c circuit) admit(b *Breaker, call int, now time.Duration) (next circuit, o
 	case c.promised > 0:
 		c.promised--
 	case c.mode == closed:
-		c.flying = append(c.flying, flight{call, c.turn, false})
+		c.flying = append(c.flying, flight{call: call, turn: c.turn})
 		return c, true
 	case !c.probe(b, now):
 		return c, false
 	default:
 		c.admitted++
 	}
-	c.flying = append(c.flying, flight{call, c.turn, true})
+	c.flying = append(c.flying, flight{call, c.turn, true, now})
 	return c, true
 }
 
 // refuses reports whether the breaker may refuse a call. With several probes
 // allowed, some libraries let only so many through until all have settled.
 func (c *circuit) refuses(b *Breaker, now time.Duration) bool {
+	all := c.probing(b, now, true)
 	switch c.mode {
 	case opened:
-		return now-c.since <= b.Cooldown || c.probing(true) >= b.probes()
+		return now-c.since <= b.Cooldown || all >= b.probes() || c.expires(b, now)
 	case halfOpen:
-		return c.probing(true) >= b.probes() || c.probing(false) > 0 && c.admitted >= b.probes()
+		return all >= b.probes() || c.probing(b, now, false) > 0 && c.admitted >= b.probes() || c.expires(b, now)
 	}
 	return false
 }
@@ -128,6 +141,9 @@ func (c circuit) settle(b *Breaker, l landing, now time.Duration, next []circuit
 	c.flying = slices.Delete(slices.Clone(c.flying), i, i+1)
 	if f.turn != c.turn {
 		return append(next, c) // an earlier generation: its result says nothing of now
+	}
+	if f.probe && b.Lease > 0 && now-f.since >= b.Lease {
+		next = append(next, c) // it has lost its place, and may count for nothing
 	}
 	for _, e := range []effect{succeeds, fails, neutral} {
 		if l.effects&e == 0 {
@@ -203,8 +219,8 @@ func (c *circuit) over(b *Breaker) bool {
 // why says what state the breaker is in, for a finding.
 func (c *circuit) why(b *Breaker, now time.Duration) string {
 	switch {
-	case c.mode == halfOpen && c.probing(true) > 0:
-		return fmt.Sprintf("is half-open with %d of %d probes under way", c.probing(true), b.probes())
+	case c.mode == halfOpen && c.probing(b, now, true) > 0:
+		return fmt.Sprintf("is half-open with %d of %d probes under way", c.probing(b, now, true), b.probes())
 	case c.mode == halfOpen:
 		return fmt.Sprintf("is half-open with no probe under way, %v after it opened", now-c.since)
 	case c.mode == opened && now-c.since > b.Cooldown:

@@ -25,22 +25,35 @@ import (
 //     through again (F053), and failures while open do not extend the cooldown.
 //
 // A refusal shows as an action that ends as breaker-open, so the adapter must
-// say which error that is. At ties of instants, and where the trace does not
+// say which error that is. Several breakers are those of several tools, one for
+// each: a failure of one tool must not close the door to another. At ties of instants, and where the trace does not
 // tell what the program saw, either way is legal. A tool that was called in an
 // ambiguous way, or that answered after it had been left, is not judged from
 // there on.
-func CircuitBreaker(b Breaker) Invariant { return circuitBreaker(b, nil) }
+func CircuitBreaker(b ...Breaker) Invariant { return circuitBreaker(b, nil) }
 
 // circuitBreaker is CircuitBreaker with the policy, by which the wait before a
 // refusal is judged; nil: it is not.
-func circuitBreaker(b Breaker, p *Policy) Invariant {
+func circuitBreaker(by []Breaker, p *Policy) Invariant {
 	const name = "circuit-breaker"
 	return Invariant{Name: name, Rule: "calls go through while the breaker is closed, and are refused while it is open", Check: func(tr *trace.Trace) Verdict {
 		var v Verdict
-		tools := guarded(tr, &b)
-		for _, tool := range tools {
-			w := watch{b: &b, p: p, tr: tr, tool: tool, refusals: len(tools) == 1}
-			v.add(name, w.run())
+		var ws []watch
+		for i := range by {
+			for _, tool := range guarded(tr, &by[i]) {
+				ws = append(ws, watch{b: &by[i], p: p, tr: tr, tool: tool})
+			}
+		}
+		var all *turnedAway
+		if len(ws) > 1 {
+			all = &turnedAway{by: map[int][]string{}}
+		}
+		for i := range ws {
+			ws[i].among = all
+			v.add(name, ws[i].run())
+		}
+		if all != nil {
+			v.add(name, all.verdict(tr, len(ws)))
 		}
 		return v
 	}}
@@ -63,11 +76,11 @@ func guarded(tr *trace.Trace, b *Breaker) []string {
 // A watch follows one tool's breaker through a trace. It keeps every state in
 // which the breaker may be, so that what the trace leaves open is legal.
 type watch struct {
-	b        *Breaker
-	p        *Policy
-	tr       *trace.Trace
-	tool     string
-	refusals bool // actions that end as breaker-open were refused by this breaker
+	b     *Breaker
+	p     *Policy
+	tr    *trace.Trace
+	tool  string
+	among *turnedAway // one of several breakers, any of which may have refused an action; nil: the only one
 
 	moves   []move
 	states  []circuit
@@ -197,6 +210,10 @@ func (w *watch) take(m *move) bool {
 		w.settle(m)
 		return true
 	}
+	if w.among != nil {
+		w.among.saw(w, m)
+		return true
+	}
 	w.verdict.Applied++
 	return w.refuse(m)
 }
@@ -245,7 +262,7 @@ func (w *watch) admitEarlier(m *move, next []circuit) []circuit {
 			}
 			for _, c := range w.states {
 				if c.turn != was.turn { // else it is the same as now
-					c.flying = append(slices.Clone(c.flying), flight{m.attempt.Call, was.turn, false})
+					c.flying = append(slices.Clone(c.flying), flight{call: m.attempt.Call, turn: was.turn})
 					next = append(next, c)
 				}
 			}
@@ -309,7 +326,7 @@ func (w *watch) promise(c circuit, m *move) (circuit, bool) {
 	if !c.probe(w.b, m.at) {
 		return c, false
 	}
-	need := w.b.probes() - c.probing(false)
+	need := w.b.probes() - c.probing(w.b, m.at, false)
 	for i := range w.moves {
 		if o := &w.moves[i]; o.kind == admitted && o.at == m.at && o.event > m.event && o.from < m.event {
 			need--
@@ -318,7 +335,7 @@ func (w *watch) promise(c circuit, m *move) (circuit, bool) {
 	if need > 0 {
 		return c, false
 	}
-	more := w.b.probes() - c.probing(false)
+	more := w.b.probes() - c.probing(w.b, m.at, false)
 	c.promised += more
 	c.admitted += more
 	return c, true
@@ -414,7 +431,7 @@ func (w *watch) collect() {
 				}
 			}
 		}
-		if w.refusals && a.Ended && a.Reason == trace.ReasonBreakerOpen {
+		if a.Ended && a.Reason == trace.ReasonBreakerOpen {
 			w.moves = append(w.moves, move{kind: refused, at: a.End, from: previous(own, a.EndEvent), event: a.EndEvent, till: a.EndEvent, action: n})
 		}
 	}

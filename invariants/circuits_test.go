@@ -54,6 +54,19 @@ func (p *phone) refused(n int) *phone {
 
 func (p *phone) at(t time.Duration) *phone { p.At(t); return p }
 
+// hanging is an action whose call is not answered.
+func (p *phone) hanging() *phone {
+	p.begin()
+	p.Call("w", pune)
+	return p
+}
+
+// late answers the call of an action that hung.
+func (p *phone) late(action string, call int, c trace.Class) *phone {
+	p.On(action).AnswerTo(call, trace.Outcome{Class: c}).End()
+	return p
+}
+
 // cancelled is an action whose caller cancels in flight.
 func (p *phone) cancelled() *phone {
 	p.begin()
@@ -81,6 +94,7 @@ func (p *phone) crowd(n, calling int) *phone {
 
 func TestCircuitBreakerFollowsAllActions(t *testing.T) {
 	down3 := func() *phone { return phones().asks(transient, transient, transient) }
+	leased := Breaker{Consecutive: 3, Cooldown: 10 * sec, Lease: 2 * sec}
 	rate := Breaker{Rate: 0.5, Window: 4, Cooldown: 10 * sec}
 	for _, c := range []struct {
 		name   string
@@ -114,6 +128,15 @@ func TestCircuitBreakerFollowsAllActions(t *testing.T) {
 		{"F052: two of fifty", breaker3, down3().at(11*sec).crowd(50, 2), "1 of 1 probes under way"},
 		{"F052: three are declared", Breaker{Consecutive: 3, Cooldown: 10 * sec, Probes: 3}, down3().at(11*sec).crowd(50, 3), ""},
 		{"F052: nobody went through", breaker3, down3().at(11*sec).crowd(50, 0), "opened 11s ago"},
+		{"a probe that hangs keeps its place", breaker3, down3().at(11 * sec).hanging().at(40 * sec).refused(1), ""},
+		{"F053: within its lease", leased, down3().at(11 * sec).hanging().at(13*sec - 1).refused(1), ""},
+		{"F053: at its very end it may be refused", leased, down3().at(11 * sec).hanging().at(13 * sec).refused(1), ""},
+		{"F053: at its very end it may go through", leased, down3().at(11 * sec).hanging().at(13 * sec).asks(ok), ""},
+		{"F053: refused when it is over", leased, down3().at(11 * sec).hanging().at(13*sec + 1).refused(1), "no probe under way"},
+		{"F053: the next is the probe then", leased, down3().at(11*sec).hanging().at(13*sec+1).asks(ok, ok), ""},
+		{"F053: and no more than one", leased, down3().at(11 * sec).hanging().at(14 * sec).hanging().hanging(), "1 of 1 probes under way"},
+		{"F053: what came of it may count", leased, down3().at(11*sec).hanging().at(14*sec).late("a4", 4, ok).asks(ok), ""},
+		{"F053: or not", leased, down3().at(11*sec).hanging().at(14*sec).hanging().late("a4", 4, ok).refused(1), ""},
 		{"two must succeed", Breaker{Consecutive: 3, Cooldown: 10 * sec, Successes: 2}, down3().at(11*sec).asks(ok, transient).refused(1), ""},
 		{"rate: half of four", rate, phones().asks(ok, transient, ok, transient).refused(1), ""},
 		{"rate: the window is not full", rate, phones().asks(ok, transient, transient).refused(1), "2 failures in the last 3"},
@@ -135,6 +158,66 @@ func TestCircuitBreakerFollowsAllActions(t *testing.T) {
 			require.NotEmpty(t, found[0].Advice)
 			require.NotEmpty(t, found[0].Events)
 		})
+	}
+}
+
+// Each tool has a breaker of its own: a refusal is due where one of them refuses.
+func TestEachToolHasABreakerOfItsOwn(t *testing.T) {
+	geo, weather := breaker3, breaker3
+	geo.Tool, weather.Tool = "geo", "weather"
+	// ask is an action that calls both tools, as far as they answer.
+	ask := func(p *phone, first, second trace.Class) {
+		p.begin()
+		p.Call("geo", pune).Answer(first)
+		if first == ok {
+			p.Call("weather", pune).Answer(second)
+		}
+		if first == ok && second == ok {
+			p.End()
+		} else {
+			p.Fail("failed")
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		tell   func(*phone)
+		breaks string
+	}{
+		{"the second is down", func(p *phone) {
+			for range 3 {
+				ask(p, ok, transient)
+			}
+			p.begin()
+			p.Call("geo", pune).Answer(ok).FailFor(trace.ReasonBreakerOpen)
+		}, ""},
+		{"shared: three failures of both", func(p *phone) {
+			ask(p, ok, transient)
+			ask(p, transient, ok)
+			ask(p, transient, ok)
+			p.refused(1)
+		}, "no breaker refuses: that of geo is closed: 2 failures in a row, it opens at 3, and that of weather is closed: 1 failure in a row"},
+		{"shared: a success of the other resets", func(p *phone) {
+			for range 4 {
+				ask(p, ok, transient)
+			}
+		}, "weather was called although its breaker opened"},
+		{"open too long", func(p *phone) {
+			for range 3 {
+				ask(p, transient, ok)
+			}
+			p.at(11 * sec).refused(1)
+		}, "that of geo opened 11s ago"},
+	} {
+		p := phones()
+		c.tell(p)
+		found := Find(p.Trace(), CircuitBreaker(geo, weather))
+		require.NotZero(t, Applied(p.Trace(), CircuitBreaker(geo, weather))["circuit-breaker"], c.name)
+		if c.breaks == "" {
+			require.Empty(t, found, c.name)
+			continue
+		}
+		require.Len(t, found, 1, c.name)
+		require.Contains(t, found[0].Text, c.breaks, c.name)
 	}
 }
 

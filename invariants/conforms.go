@@ -25,8 +25,8 @@ func Conforms(p Policy) Invariant {
 	return conforms(p, nil, nil)
 }
 
-// conforms is Conforms for code with a breaker and an allowance; nil: it has none.
-func conforms(p Policy, b *Breaker, al *Allowance) Invariant {
+// conforms is Conforms for code with breakers and an allowance; nil: it has none.
+func conforms(p Policy, by []Breaker, al *Allowance) Invariant {
 	return sceneRule("conforms", fmt.Sprintf("the attempts are those of policy %q", p.ID),
 		func(sc scene, a *trace.Action) Verdict {
 			var v Verdict
@@ -39,7 +39,7 @@ func conforms(p Policy, b *Breaker, al *Allowance) Invariant {
 			}
 			for i := range a.Series {
 				w := p.walk(sc, a, &a.Series[i])
-				w.breaker, w.allowance, w.shared = b, al, al != nil
+				w.breaker, w.allowance, w.shared = guardOf(by, w.s.Tool), al, al != nil
 				v.conform(&w)
 			}
 			return v

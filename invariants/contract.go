@@ -6,7 +6,7 @@ import "github.com/rehearse-go/rehearse/trace"
 // one action, and what counts the attempts of all actions beside it.
 type Contract struct {
 	Policy    Policy
-	Breaker   *Breaker   // nil: none
+	Breakers  []Breaker  // of a tool each, or one for all
 	Allowance *Allowance // nil: none
 	Allowed   []string   // the tools that an action may call; empty: any
 
@@ -21,7 +21,7 @@ type Contract struct {
 
 // Plain reports whether there is nothing beside the policy.
 func (c *Contract) Plain() bool {
-	return c.Breaker == nil && c.Allowance == nil && len(c.Allowed) == 0 && c.EscalatesAfter == 0 && !c.Spreads &&
+	return len(c.Breakers) == 0 && c.Allowance == nil && len(c.Allowed) == 0 && c.EscalatesAfter == 0 && !c.Spreads &&
 		len(c.Sinks) == 0 && c.Cache == nil && c.Observation == nil
 }
 
@@ -56,7 +56,7 @@ func (c *Contract) retrying() (list []Invariant) {
 	for _, inv := range c.Policy.Invariants() {
 		switch inv.Name {
 		case "conforms":
-			inv = conforms(c.Policy, c.Breaker, c.Allowance)
+			inv = conforms(c.Policy, c.Breakers, c.Allowance)
 		case "honest-ending":
 			if c.Spreads {
 				list = append(list, JitterSpreads(c.Policy))
@@ -65,7 +65,7 @@ func (c *Contract) retrying() (list []Invariant) {
 				list = append(list, withinAllowance(*c.Allowance, &c.Policy))
 				inv = mayRefuse(honestEnding(&c.Policy, true), trace.ReasonBudget)
 			}
-			if c.Breaker != nil {
+			if len(c.Breakers) > 0 {
 				inv = mayRefuse(inv, trace.ReasonBreakerOpen)
 			}
 		}
@@ -74,8 +74,8 @@ func (c *Contract) retrying() (list []Invariant) {
 			continue
 		}
 		// Early: what these find looks like a fault of many other rules.
-		if c.Breaker != nil {
-			list = append(list, circuitBreaker(*c.Breaker, &c.Policy))
+		if len(c.Breakers) > 0 {
+			list = append(list, circuitBreaker(c.Breakers, &c.Policy))
 		}
 		if len(c.Allowed) > 0 {
 			list = append(list, WhereItApplies(AllowedTools(c.Allowed...)))

@@ -108,8 +108,8 @@
 //
 // A [Breaker] is a contract of its own, beside the policy: a breaker counts the
 // attempts of all actions, where a policy judges one. [CircuitBreaker] follows
-// its states along the whole trace, and [Breaker.Invariants] is all that policy
-// and breaker imply together. A refusal shows as an action that ends as
+// its states along the whole trace, and [Policy.Guarded] is all that policy and
+// breakers imply together. Of several tools each has a breaker of its own. A refusal shows as an action that ends as
 // breaker-open. What the trace leaves open, as at ties of instants, is legal
 // both ways: the automaton keeps every state in which the breaker may be.
 //
@@ -178,7 +178,7 @@
 //   - whether attempts may overlap, when and how many: Hedge
 //   - what an observation promises, and its length: Observation
 //   - whether a record is mandatory, precedes the call, and fails the action: Sink.Mandatory, Before, Degraded
-//   - what a breaker counts, how many probes must succeed, whether a refusal closes it or counts for nothing: Breaker.Failures, Successes, RefusalsNeutral
+//   - what a breaker counts, how many probes must succeed, whether a refusal closes it or counts for nothing, how long a probe keeps its place: Breaker.Failures, Successes, RefusalsNeutral, Lease
 //   - zero attempts: an error, since it means default, unlimited or none elsewhere; [Unlimited] needs a Budget
 //
 // What is a coin flip in any program is legal both ways: an attempt at the very
@@ -195,6 +195,6 @@
 //   - The retryable flag where two tools failed and the policy says different things of them, where items of a batch have a class each, where the outcome can be read in two ways, and where a breaker, the caller or the action's own time ended it.
 //   - Whether the key of a repeat that the model asks for is that of the first: the key must belong to the intent, and outlive the action.
 //   - Requests of one batch at once.
-//   - A breaker around the whole action, that counts actions and not attempts; and how long a probe may take that never ends.
+//   - A breaker around the whole action, that counts actions and not attempts.
 //   - The windows are exact. They suit virtual time, not recordings in real time.
 package invariants

@@ -73,7 +73,7 @@ func noLastDelay(p *Policy, whole bool) Invariant {
 			}
 			v.Applied++
 			if idle := a.End - over; idle > sc.heldUp(a, over, a.End) {
-				if whole && a.Error != "" && p.wantsMore(sc, a) {
+				if whole && p.wantsMore(sc, a) {
 					return v
 				}
 				v.report(a, fmt.Sprintf("the action ended %v after its last attempt", idle),

@@ -59,7 +59,7 @@ func shelves() []shelf {
 		{Streaming, streamingRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.streams() }},
 		{Paged, pageRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Pages > 1 }},
 		{Batches, batchRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Items > 0 }},
-		{Breakers, breakerRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Breaker != nil }},
+		{Breakers, breakerRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Breaker != nil }},
 		{Layers, layerRows, func(_ *Setting, a *faultsim.Adapter) bool { return bounded(a) }},
 		{Budgets, spendRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Spend > 0 }},
 		{Budgets, escalationRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.escalates > 0 }},
@@ -130,6 +130,20 @@ func basicRows() []Row {
 		{Name: "success-then-stop", Proves: "After a success nothing is called again.", Schedule: successThenStop},
 		{Name: "unknown-failure", Proves: "A failure that nobody can read is not tried again unless the policy says so.", Schedule: refusedBy(trace.Unknown)},
 		{Name: "business-decline", Proves: "A business no is a valid answer, and neither a failure nor a reason to ask again.", Schedule: refusedBy(trace.Declined)},
+		{Name: "empty-answer", Proves: "An answer that holds nothing is an answer: no failure, not asked for again, and not filled.", Schedule: emptyAnswer},
 		{Name: "malformed-answer", Proves: "An answer without what it must have is no evidence of a success.", Schedule: refusedBy(trace.Malformed)},
 	}
+}
+
+// emptyAnswer queues a failure behind the answer, for whoever asks again.
+func emptyAnswer(s Setting) (faultsim.Schedule, error) {
+	empty := faultsim.Fault{Empty: true}
+	if !s.Can(empty) {
+		return faultsim.Schedule{}, NotFor("the tool has no answer that holds nothing")
+	}
+	f, err := s.Retried()
+	if err != nil {
+		return faultsim.One(empty), nil
+	}
+	return faultsim.One(empty, f), nil
 }

@@ -90,6 +90,7 @@ func TestExpectationsOfBreakerRows(t *testing.T) {
 		"breaker-cooldown":           {end{6, ok}, end{5, ok}},
 		"breaker-closes":             {end{5 + 1 + 2 + 1, ok}, end{4 + 3 + 2 + 1, ok}},
 		"breaker-reopens":            {end{7, ok}, end{6, ok}},
+		"breaker-opens-again":        {end{11, refused}, end{11, refused}},
 		"breaker-probe-left":         {end{7, ok}, end{6, ok}},
 		"breaker-callers-leave":      {end{7, ok}, end{6, ok}},
 		"breaker-wrong-arguments":    {end{7, ok}, end{6, ok}},

@@ -142,7 +142,8 @@ func (l *line) fits() bool {
 // says itself; 0: it made none, or it did not fail. One end can have several
 // true reasons, and whether the one that is said is true is judged by Conforms.
 func amounts(p *invariants.Policy, a *trace.Action) trace.Reason {
-	if len(a.Attempts) == 0 || !a.Ended || a.Error == "" {
+	claims := a.Error == "" && (a.Reason == 0 || a.Reason == trace.ReasonSuccess)
+	if len(a.Attempts) == 0 || !a.Ended || claims {
 		return 0
 	}
 	return p.Terminal(a)

@@ -37,10 +37,11 @@ type Setting struct {
 	Tools  []string                  // names of the tools on the stage, the main one first
 	Sinks  []invariants.Sink         // contracts of the sinks on the stage
 
-	Breaker *invariants.Breaker // that the adapter declares; nil: none
+	Breaker *invariants.Breaker // of the main tool; else of another; nil: the adapter declares none
 	Pages   int                 // requests of the main tool that an undisturbed action makes; 0: 1
 	Items   int                 // that an undisturbed action sends in its first request; 0: the main tool is no batch
 
+	guards    []invariants.Breaker  // of several tools
 	allowance *invariants.Allowance // that the adapter declares; nil: none
 	allowed   []string              // the tools that an action may call; empty: any
 	cache     *invariants.Cache     // of the adapter; nil: none

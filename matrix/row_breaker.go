@@ -22,9 +22,12 @@ func breakerRows() []Row {
 		ofBreaker("breaker-cooldown", "What is refused does not extend the cooldown.", breakerCooldown),
 		ofBreaker("breaker-closes", "It closes when its probes have succeeded, and counts anew.", breakerCloses),
 		ofBreaker("breaker-reopens", "A probe that fails opens it for a new cooldown.", breakerReopens),
+		ofBreaker("breaker-opens-again", "What it let through before does not stand in for what it refuses now, and it opens at the same threshold as before.", breakerOpensAgain),
 		ofBreaker("breaker-probes", "Callers that come at once when the cooldown is over find the places of its probes, and no more.", breakerProbes),
 		ofBreaker("breaker-probe-left", "A probe that its caller cancels gives its place back.", breakerProbeLeft),
+		ofBreaker("breaker-probe-hangs", "A probe that does not end loses its place when its lease is over.", breakerProbeHangs),
 		ofBreaker("breaker-callers-leave", "Callers that cancel do not open it.", breakerCallersLeave),
+		ofBreaker("breaker-of-another-tool", "The failures of another tool open its own breaker, and close no other door.", breakerOther),
 		ofBreaker("breaker-wrong-arguments", "Answers that the tool is not to blame for do not open it.", breakerBlameless),
 		ofBreaker("breaker-scattered-failures", "A success between failures begins the count in a row anew.", breakerScattered),
 		ofBreaker("breaker-after-a-good-time", "What was good long ago does not keep it closed in an outage.", breakerGoodTime),
@@ -102,12 +105,7 @@ func (s Setting) trip() (t trip, err error) {
 	if s.Pages > 1 {
 		return t, NotFor("an action makes %d requests of the tool", s.Pages)
 	}
-	t = trip{set: s, threshold: b.Consecutive, cooldown: b.Cooldown, successes: max(b.Successes, 1), probes: max(b.Probes, 1)}
-	if t.threshold == 0 {
-		if t.threshold = b.Least; b.Least == 0 {
-			t.threshold = b.Window
-		}
-	}
+	t = trip{set: s, threshold: opensAt(b), cooldown: b.Cooldown, successes: max(b.Successes, 1), probes: max(b.Probes, 1)}
 	if t.f, err = s.blamed(); err != nil {
 		return t, err
 	}
@@ -205,6 +203,13 @@ func breakerReopens(t trip) (drill, error) {
 	}, nil
 }
 
+func breakerOpensAgain(t trip) (drill, error) {
+	d := drill{actions: append(t.open(), after(t.cooldown, healthy)), calls: 2*t.threshold + t.successes, refused: true}
+	d.actions = append(d.actions, slices.Repeat([]faultsim.Plan{healthy}, t.successes-1)...)
+	d.actions = append(append(d.actions, t.open()...), healthy)
+	return d, nil
+}
+
 // breakerProbes lets twice as many callers come as there are probes. A program
 // that makes its callers wait for each other lets the rest through when the
 // first have closed the breaker.
@@ -226,6 +231,33 @@ func breakerProbeLeft(t trip) (drill, error) {
 	return d, err
 }
 
+// breakerProbeHangs lets the probes hang beyond their lease, until their callers'
+// deadline. So nothing of them counts.
+func breakerProbeHangs(t trip) (d drill, err error) {
+	lease := t.set.Breaker.Lease
+	if lease == 0 {
+		return d, NotFor("the breaker has no Lease: a probe keeps its place until its call has ended")
+	}
+	if limit := t.set.Policy.Attempt; limit > 0 && limit <= lease+200 {
+		return d, NotFor("an attempt has ended before the lease of a probe is over")
+	}
+	hanging := planned(faultsim.Fault{Hang: true})
+	hanging.Deadline = (lease + lease/2).Truncate(10) + beside
+	if limit := t.set.Policy.Attempt; limit > 0 {
+		hanging.Deadline = min(hanging.Deadline, ((lease+limit)/2).Truncate(10)+beside)
+	}
+	probes := slices.Repeat([]faultsim.Plan{hanging}, t.probes)
+	probes[0] = after(t.cooldown+time.Duration(t.threshold*t.each)*(t.wait+t.set.Policy.Attempt), hanging)
+	d = drill{
+		actions: slices.Concat(slices.Repeat([]faultsim.Plan{t.failing()}, t.threshold), probes, []faultsim.Plan{after(lease+40, healthy)}),
+		atOnce:  true, calls: t.threshold + t.probes + 1,
+	}
+	if d.actions[len(d.actions)-1].After >= hanging.Deadline {
+		return d, NotFor("the lease of a probe is too short to be told from the time of an attempt")
+	}
+	return d, nil
+}
+
 func breakerCallersLeave(t trip) (drill, error) {
 	left, err := t.left()
 	return drill{actions: append(slices.Repeat([]faultsim.Plan{left}, t.threshold+1), healthy), calls: t.threshold + 2}, err
@@ -241,6 +273,31 @@ func breakerScattered(t trip) (d drill, err error) {
 		d.actions, d.calls = append(d.actions, once, healthy), d.calls+e.Most+1
 	}
 	return d, nil
+}
+
+// breakerOther opens the breaker of another tool, which is called behind the
+// main one.
+func breakerOther(t trip) (d drill, err error) {
+	other := slices.IndexFunc(t.set.guards, func(b invariants.Breaker) bool { return b.Tool != t.set.Tools[0] })
+	if other < 0 || t.set.guards[other].Tool == "" {
+		return d, NotFor("no other tool has a breaker")
+	}
+	b := t.set.guards[other]
+	failing := faultsim.Plan{Faults: map[string][]faultsim.Fault{b.Tool: t.failing().Faults[faultsim.Main]}}
+	d.actions = append(slices.Repeat([]faultsim.Plan{failing}, (opensAt(&b)+t.each-1)/t.each), healthy)
+	d.calls, d.refused = len(d.actions), true
+	return d, nil
+}
+
+// opensAt is how many failures open the breaker, where nothing else comes between.
+func opensAt(b *invariants.Breaker) int {
+	switch {
+	case b.Consecutive > 0:
+		return b.Consecutive
+	case b.Least > 0:
+		return b.Least
+	}
+	return b.Window
 }
 
 // breakerBlameless asks wrongly more often than the tool may fail.

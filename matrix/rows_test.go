@@ -51,6 +51,7 @@ var further = []struct {
 }{
 	{"unknown-failure", matrix.Basics, end{1, refused}, end{1, refused}, end{1, outcome}, end{1, refused}},
 	{"business-decline", matrix.Basics, end{1, declined}, end{1, declined}, end{1, declined}, end{1, declined}},
+	{"empty-answer", matrix.Basics, end{1, ok}, end{1, ok}, end{1, ok}, end{1, ok}},
 	{"malformed-answer", matrix.Basics, end{1, refused}, end{1, refused}, end{1, outcome}, end{1, refused}},
 	{"cancel-before-begin", matrix.Timing, end{0, cancelled}, end{0, cancelled}, end{0, cancelled}, end{0, cancelled}},
 	{"cancel-in-flight", matrix.Timing, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}},

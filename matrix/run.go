@@ -88,7 +88,7 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 		return Setting{}, nil, err
 	}
 	set := Setting{
-		Policy: a.Policy, Can: can, Tools: names, Breaker: a.Breaker, Pages: a.Pages,
+		Policy: a.Policy, Can: can, Tools: names, Breaker: guardOf(&a, names[0]), guards: a.Breakers, Pages: a.Pages,
 		allowance: a.Allowance, allowed: a.Allowed, escalates: a.EscalatesAfter, Sinks: a.Sinks, cache: a.Cache,
 	}
 	if set.batches() {
@@ -96,6 +96,20 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 	}
 	rows := append(set.rowsFor(&a), own...)
 	return set, rows, errors.Join(validate(rows), validateAccept(&a, rows))
+}
+
+// guardOf is the breaker of the main tool; else one that guards another; nil:
+// there is none.
+func guardOf(a *faultsim.Adapter, main string) *invariants.Breaker {
+	for i := range a.Breakers {
+		if a.Breakers[i].Tool == main {
+			return &a.Breakers[i]
+		}
+	}
+	if len(a.Breakers) > 0 {
+		return &a.Breakers[0]
+	}
+	return a.Breaker
 }
 
 // validate reports rows that cannot be run.

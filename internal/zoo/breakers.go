@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rehearse-go/rehearse/faultsim"
@@ -34,6 +35,12 @@ func breakers() []Specimen {
 			toolErrors, "circuit-breaker", breaks(func(g *guard) { g.once = true })},
 		{"breaker-blames-wrong-arguments", "Every error counts, and a caller that asks for a city that is not there opens it for all.",
 			"rule 11", "circuit-breaker", breaks(func(g *guard) { g.blames = countsEverything })},
+		{"breaker-waits-for-its-probe", "A probe has a lease on paper, and keeps its place for as long as its call takes.",
+			"F053", "circuit-breaker", guarded(leased(), func(*guard) {})},
+		{"breaker-serves-the-past-as-now", "While the breaker refuses the last forecast is returned as if it were today's.",
+			toolErrors, "honest-ending", keeping(func(f forecast) keptForecast { return keptForecast{forecast: f} })},
+		{"breaker-shared-by-two-tools", "One breaker stands before both tools, and the failures of one close the door to the other.",
+			toolErrors, "circuit-breaker", locating(func() (geo, weather *guard) { g := newGuard(); return g, g })},
 		{"breaker-window-never-slides", "The rate is taken over all calls since the start, and a long good time hides an outage.",
 			toolErrors, "circuit-breaker", guarded(byRate(), func(g *guard) { g.rate, g.endless = true, true })},
 	}
@@ -47,6 +54,13 @@ func inARow() invariants.Breaker {
 // byRate is the contract of those that count them over the last calls.
 func byRate() invariants.Breaker {
 	return invariants.Breaker{Rate: 0.5, Window: window, Least: threshold, Cooldown: cooldown}
+}
+
+// leased is the contract of a breaker whose probes have a lease.
+func leased() invariants.Breaker {
+	b := inARow()
+	b.Lease = limit / 2
+	return b
 }
 
 const (
@@ -82,6 +96,9 @@ type guard struct {
 	open    bool
 	since   time.Time
 	probing int // probes under way
+	probed  time.Time
+	lease   time.Duration // of a probe; 0: none
+	tries   int
 	good    int // probes that succeeded since the cooldown
 	turn    int
 	blames  func(context.Context, error) verdict
@@ -95,7 +112,7 @@ type guard struct {
 }
 
 func newGuard() *guard {
-	return &guard{blames: countsFailures, probes: 1, limit: threshold, calm: cooldown}
+	return &guard{blames: countsFailures, probes: 1, limit: threshold, calm: cooldown, tries: attempts}
 }
 
 // A verdict is what an error says of the tool.
@@ -154,10 +171,14 @@ func (g *guard) enter() (leave func(verdict), err error) {
 			g.since = time.Now()
 		}
 		return nil, errOpen
+	case g.open && g.lease > 0 && g.probing > 0 && time.Since(g.probed) >= g.lease:
+		g.turn++
+		g.probed = time.Now()
 	case g.open && g.probing >= g.probes && !g.crowd:
 		return nil, errOpen
 	case g.open:
 		g.probing++
+		g.probed = time.Now()
 	}
 	turn := g.turn
 	return func(v verdict) {
@@ -235,7 +256,7 @@ func (g *guard) forecast(ctx context.Context, call tool) (forecast, error) {
 			return f, nil
 		}
 		again := retryable(err) || g.retriesOpen && err == errOpen
-		if n == attempts || ctx.Err() != nil || !again {
+		if n == g.tries || ctx.Err() != nil || !again {
 			return forecast{}, err
 		}
 		if err := sleep(ctx, wait); err != nil {
@@ -280,6 +301,64 @@ func fallsBack() faultsim.Adapter {
 				return patient(ctx, almanac)
 			}
 			return f, err
+		}
+	}
+	return a
+}
+
+// A keptForecast may be one of before.
+type keptForecast struct {
+	forecast
+	Stale bool
+}
+
+// keeping answers with the last forecast while the breaker refuses.
+func keeping(word func(forecast) keptForecast) faultsim.Adapter {
+	a := guarded(inARow(), func(*guard) {})
+	a.Policy = tries(1)
+	a.Subject = func(s *faultsim.Stage) faultsim.Action {
+		g := newGuard()
+		g.tries = 1
+		call := faultsim.Tool(s, "weather", sunny, failures())
+		var last atomic.Pointer[forecast]
+		return func(ctx context.Context) (any, error) {
+			f, err := g.forecast(ctx, call)
+			if kept := last.Load(); err == errOpen && kept != nil {
+				return word(*kept), nil
+			}
+			if err == nil {
+				last.Store(&f)
+			}
+			return keptForecast{forecast: f}, err
+		}
+	}
+	a.Degraded = func(result any) trace.Reason {
+		if f, ok := result.(keptForecast); ok && f.Stale {
+			return trace.ReasonBreakerOpen
+		}
+		return 0
+	}
+	return a
+}
+
+// locating asks for the place before the forecast, each behind a breaker.
+func locating(guards func() (geo, weather *guard)) faultsim.Adapter {
+	a := guarded(inARow(), func(*guard) {})
+	a.Breaker = nil
+	for _, tool := range []string{"geo", "weather"} {
+		b := inARow()
+		b.Tool = tool
+		a.Breakers = append(a.Breakers, b)
+	}
+	a.Subject = func(s *faultsim.Stage) faultsim.Action {
+		before, behind := guards()
+		geo := faultsim.Tool(s, "geo", sunny, failures())
+		weather := faultsim.Tool(s, "weather", sunny, failures())
+		return func(ctx context.Context) (any, error) {
+			if f, err := before.forecast(ctx, geo); err != nil {
+				return f, err
+			}
+			return behind.forecast(ctx, weather)
 		}
 	}
 	return a
