@@ -36,10 +36,22 @@ type Sink struct {
 	// such an action fails, and its failure says that the work was done.
 	Degraded bool
 
+	// Counts says what the sink gets one record of each. Empty: it is not said.
+	Counts Count
+
 	// Wait is for how long one record may hold the action up. 0: not at all, as
 	// where another goroutine writes it.
 	Wait time.Duration
 }
+
+// A Count says what a sink gets one record of each.
+type Count string
+
+const (
+	CountNothing Count = ""        // it is not said
+	CountRetries Count = "retries" // each retry, as the counter behind a dashboard does
+	CountEnds    Count = "ends"    // each action's end, as a store of their states does
+)
 
 // Validate reports everything in the contract that contradicts itself; nil
 // where there is nothing.
@@ -60,6 +72,15 @@ func (k *Sink) Validate() error {
 	if k.Degraded && (!k.Mandatory || k.Before) {
 		complain("Degraded", "speaks of a mandatory record that is written after the work: set Mandatory and clear Before, or clear Degraded")
 	}
+	if k.Counts != CountNothing && k.Counts != CountRetries && k.Counts != CountEnds {
+		complain("Counts", "is %q: say CountNothing, CountRetries or CountEnds", k.Counts)
+	}
+	if k.Counts == CountRetries && k.Mandatory {
+		complain("Counts", "is %q and Mandatory is set: an action that needs no retry has no record; clear one", k.Counts)
+	}
+	if k.Counts == CountEnds && k.Before {
+		complain("Counts", "is %q and Before is set: an end is recorded behind the call; clear one", k.Counts)
+	}
 	return errors.Join(errs...)
 }
 
@@ -78,6 +99,9 @@ func (k *Sink) Role() trace.Role {
 //     the attempts nor the action's end
 //   - audited: no success, or no attempt, without the mandatory record; and an
 //     action that fails for want of it does not say that nothing was done
+//   - metrics-true: there is one record for each retry that was made, where the
+//     sink counts them
+//   - ends-recorded: each action has one end on record, where the sink keeps them
 //
 // Put them before those of the policy: what a failing observer does looks like
 // a fault of many other rules.
@@ -85,6 +109,12 @@ func (k Sink) Invariants(p Policy) []Invariant {
 	list := []Invariant{WhereItApplies(k.neutral(p))}
 	if k.Mandatory {
 		list = append([]Invariant{WhereItApplies(k.audited())}, list...)
+	}
+	switch k.Counts {
+	case CountRetries:
+		list = append(list, WhereItApplies(k.metrics(p)))
+	case CountEnds:
+		list = append(list, WhereItApplies(k.ends()))
 	}
 	return list
 }
