@@ -113,7 +113,7 @@ func (a *Adapter) invariants() []invariants.Invariant {
 
 func (a *Adapter) sinkRules() (list []invariants.Invariant) {
 	for _, k := range a.Sinks {
-		list = append(list, k.Invariants(a.Policy)...)
+		list = append(list, k.Invariants(a.Policy, a.Breaker)...)
 	}
 	return list
 }

@@ -93,7 +93,8 @@ func (k *Sink) Role() trace.Role {
 }
 
 // Invariants returns the rules that the contract implies of code under the
-// policy, each with the leave of [WhereItApplies]:
+// policy and behind the breaker (nil: it has none), each with the leave of
+// [WhereItApplies]:
 //
 //   - observer-neutral: a record that fails, or takes too long, changes neither
 //     the attempts nor the action's end
@@ -105,8 +106,8 @@ func (k *Sink) Role() trace.Role {
 //
 // Put them before those of the policy: what a failing observer does looks like
 // a fault of many other rules.
-func (k Sink) Invariants(p Policy) []Invariant {
-	list := []Invariant{WhereItApplies(k.neutral(p))}
+func (k Sink) Invariants(p Policy, b *Breaker) []Invariant {
+	list := []Invariant{WhereItApplies(k.neutral(p, b))}
 	if k.Mandatory {
 		list = append([]Invariant{WhereItApplies(k.audited())}, list...)
 	}
@@ -160,7 +161,7 @@ func (k *Sink) disturbed(records []sideCall) *sideCall {
 // neutral is: a record that fails, or takes too long, changes neither the
 // attempts nor the action's end (rule 16 of the field collection, field case
 // F083). Where the policy is kept all the same, nothing was changed.
-func (k Sink) neutral(p Policy) Invariant {
+func (k Sink) neutral(p Policy, b *Breaker) Invariant {
 	return sceneRule("observer-neutral", fmt.Sprintf("what becomes of a record to %s changes neither the attempts nor the end", k.Name),
 		func(sc scene, a *trace.Action) (v Verdict) {
 			if len(sc.side) == 0 || sc.unsureOf(a) {
@@ -175,7 +176,7 @@ func (k Sink) neutral(p Policy) Invariant {
 				return v
 			}
 			v.Applied++
-			if text, advice, e := k.disturbs(&p, sc, a, c); text != "" {
+			if text, advice, e := k.disturbs(&p, b, sc, a, c); text != "" {
 				v.report(a, fmt.Sprintf("after a record to %s %s: %s", k.Name, k.fate(c), text), advice, c.event, c.answer, e)
 			}
 			return v
@@ -197,7 +198,7 @@ const kept = "let the record fail by itself: write it under a time limit of its 
 
 // disturbs words what the action did that the policy does not allow, behind the
 // record; e is the event that shows it.
-func (k *Sink) disturbs(p *Policy, sc scene, a *trace.Action, c *sideCall) (text, advice string, e int) {
+func (k *Sink) disturbs(p *Policy, b *Breaker, sc scene, a *trace.Action, c *sideCall) (text, advice string, e int) {
 	if text, e := k.broke(sc.tr, a, c); text != "" {
 		return text, kept, e
 	}
@@ -206,7 +207,7 @@ func (k *Sink) disturbs(p *Policy, sc scene, a *trace.Action, c *sideCall) (text
 	}
 	for i := range a.Series {
 		for w := p.walk(sc, a, &a.Series[i]); ; {
-			if w.sink = k; !w.next() {
+			if w.sink, w.breaker = k, b; !w.next() {
 				break
 			}
 			answer, after := w.evidence()
@@ -228,8 +229,8 @@ func (k *Sink) disturbs(p *Policy, sc scene, a *trace.Action, c *sideCall) (text
 // dishonest words an end that the last answer does not bear out.
 func (k *Sink) dishonest(p *Policy, sc *scene, a *trace.Action, answer int) string {
 	late := timeUp(a) || p.Budget > 0 && a.End-a.Begin >= p.Budget
-	if p.reachedBy(a) {
-		return ""
+	if p.reachedBy(a) || a.Reason == trace.ReasonBreakerOpen {
+		return "" // what the breaker refuses is no answer of the tool's
 	}
 	text, _ := dishonesty(p, sc, a, late)
 	return text

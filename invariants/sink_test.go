@@ -29,7 +29,7 @@ func TestContradictionsOfASink(t *testing.T) {
 // sinkRule is the one of the contract's rules with the name.
 func sinkRule(t *testing.T, k Sink, name string) Invariant {
 	t.Helper()
-	for _, inv := range k.Invariants(asks) {
+	for _, inv := range k.Invariants(asks, nil) {
 		if inv.Name == name {
 			return inv
 		}

@@ -77,7 +77,7 @@ func rulesOf(s Specimen) []invariants.Invariant {
 		all = append(all, s.Adapter.Cache.Invariants()...)
 	}
 	for _, k := range s.Adapter.Sinks {
-		all = append(all, k.Invariants(s.Adapter.Policy)...)
+		all = append(all, k.Invariants(s.Adapter.Policy, s.Adapter.Breaker)...)
 	}
 	return all
 }

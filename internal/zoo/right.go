@@ -72,6 +72,7 @@ func Right() []Specimen {
 		specimen("goes-on-for-hours", agents(steady(), failures(), hours)),
 		specimen("success-wins", contested(invariants.WinnerSuccess, patient)),
 		specimen("cancel-wins", contested(invariants.WinnerCancel, cancelWins)),
+		specimen("breaker-with-a-log", loggedBreaker()),
 		specimen("counts-each-retry", tallying(func(*clerk) {})),
 		specimen("counts-when-it-decides", tallying(func(c *clerk) { c.decides = true })),
 		specimen("keeps-its-end", keeping(keepsOnce)),

@@ -120,7 +120,7 @@ func narrow() []string {
 			rules = append(rules, c.Invariants()...)
 		}
 		for _, k := range s.Adapter.Sinks {
-			rules = append(rules, k.Invariants(s.Adapter.Policy)...)
+			rules = append(rules, k.Invariants(s.Adapter.Policy, s.Adapter.Breaker)...)
 		}
 		for _, inv := range rules {
 			if !seen[inv.Name] {
