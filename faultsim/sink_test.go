@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
 )
 
 // sinking is an agent that writes a line to each of its sinks before and after
@@ -147,4 +148,13 @@ func TestSinksChangeNoOtherDraw(t *testing.T) {
 		require.Equal(t, without.Example(seed), s)
 	}
 	require.Len(t, kinds, 7, "%v", kinds)
+}
+
+// What a trace is judged by is in it.
+func TestATraceSaysItsFormatAndItsPolicy(t *testing.T) {
+	a := homeAdapter()
+	tr := Run(t, a, One())
+	require.Equal(t, trace.Schema, tr.Schema)
+	require.JSONEq(t, string(a.Policy.Content()), string(tr.Policy))
+	require.Contains(t, string(tr.Policy), `"id":"`+a.Policy.ID+`"`)
 }

@@ -503,11 +503,18 @@ func (w *watch) spent(a *trace.Action, at *trace.Attempt) bool {
 // stepsOf lists, for each action, the events in which the program itself moved.
 func stepsOf(tr *trace.Trace) map[string][]int {
 	steps := map[string][]int{}
+	var records map[int]bool // calls that write a record, which another goroutine may do
 	for i := range tr.Events {
 		e := &tr.Events[i]
+		if e.Kind == trace.KindCall && observer(e.Role) {
+			if records == nil {
+				records = map[int]bool{}
+			}
+			records[e.Call] = true
+		}
 		switch e.Kind {
 		case trace.KindBegin, trace.KindCall, trace.KindAnswer, trace.KindWait, trace.KindPublish, trace.KindObservation, trace.KindHit, trace.KindEnd, trace.KindPanic:
-			if !e.Ambiguous {
+			if !e.Ambiguous && !records[e.Call] {
 				steps[e.Action] = append(steps[e.Action], i)
 			}
 		}

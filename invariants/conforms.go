@@ -22,24 +22,25 @@ func Conforms(p Policy) Invariant {
 			return broken("conforms", oneLine(first), "mend the policy first; Policy.Validate lists all that is wrong with it")
 		}}
 	}
-	return conforms(p, nil, nil)
+	return conforms(Contract{Policy: p})
 }
 
-// conforms is Conforms for code with breakers and an allowance; nil: it has none.
-func conforms(p Policy, by []Breaker, al *Allowance) Invariant {
+// conforms is Conforms for code with what else is declared.
+func conforms(c Contract) Invariant {
+	p := &c.Policy
 	return sceneRule("conforms", fmt.Sprintf("the attempts are those of policy %q", p.ID),
 		func(sc scene, a *trace.Action) Verdict {
 			var v Verdict
 			if sc.unsureOf(a) {
 				return v
 			}
-			if a.Ended && len(a.Attempts) == 0 && len(a.Hits) == 0 && !excusedFromCalling(&sc, a) && !(al != nil && a.Reason == trace.ReasonBudget) {
+			if a.Ended && len(a.Attempts) == 0 && len(a.Hits) == 0 && !excusedFromCalling(&sc, a) && !(c.Allowance != nil && a.Reason == trace.ReasonBudget) {
 				v.Applied++
 				v.report(a, "the action ended without an attempt", "call the tool at least once", a.EndEvent)
 			}
 			for i := range a.Series {
 				w := p.walk(sc, a, &a.Series[i])
-				w.breaker, w.allowance, w.shared = guardOf(by, w.s.Tool), al, al != nil
+				w.behind(&c)
 				v.conform(&w)
 			}
 			return v

@@ -19,6 +19,12 @@ type Contract struct {
 	Observation *Observation // of what is handed on of a failure; nil: none
 }
 
+// behind tells the walk what may refuse its attempts.
+func (w *walk) behind(c *Contract) {
+	w.breaker = guardOf(c.Breakers, w.s.Tool)
+	w.allowance, w.shared = c.Allowance, c.Allowance != nil
+}
+
 // Plain reports whether there is nothing beside the policy.
 func (c *Contract) Plain() bool {
 	return len(c.Breakers) == 0 && c.Allowance == nil && len(c.Allowed) == 0 && c.EscalatesAfter == 0 && !c.Spreads &&
@@ -39,7 +45,7 @@ func (c Contract) Invariants() []Invariant {
 	}
 	var list []Invariant
 	for _, k := range c.Sinks {
-		list = append(list, k.Invariants(c.Policy)...)
+		list = append(list, k.rules(&c)...)
 	}
 	if c.Cache != nil {
 		list = append(list, c.Cache.Invariants()...)
@@ -56,7 +62,7 @@ func (c *Contract) retrying() (list []Invariant) {
 	for _, inv := range c.Policy.Invariants() {
 		switch inv.Name {
 		case "conforms":
-			inv = conforms(c.Policy, c.Breakers, c.Allowance)
+			inv = conforms(*c)
 		case "honest-ending":
 			if c.Spreads {
 				list = append(list, JitterSpreads(c.Policy))

@@ -154,6 +154,7 @@
 // to be kept. A [Sink] declares which of the two a place for records is, whether
 // a mandatory record comes before the call or after it, how an action ends
 // without it, and for how long a record may hold the action up.
+// A sink that gets one record of each retry, or of each end, says so in Counts.
 // [Sink.Invariants] are the rules; put them before those of the policy, which
 // leave the time of records out of their windows.
 //

@@ -36,10 +36,22 @@ type Sink struct {
 	// such an action fails, and its failure says that the work was done.
 	Degraded bool
 
+	// Counts says what the sink gets one record of each. Empty: it is not said.
+	Counts Count
+
 	// Wait is for how long one record may hold the action up. 0: not at all, as
 	// where another goroutine writes it.
 	Wait time.Duration
 }
+
+// A Count says what a sink gets one record of each.
+type Count string
+
+const (
+	CountNothing Count = ""        // it is not said
+	CountRetries Count = "retries" // each retry, as the counter behind a dashboard does
+	CountEnds    Count = "ends"    // each action's end, as a store of their states does
+)
 
 // Validate reports everything in the contract that contradicts itself; nil
 // where there is nothing.
@@ -60,6 +72,15 @@ func (k *Sink) Validate() error {
 	if k.Degraded && (!k.Mandatory || k.Before) {
 		complain("Degraded", "speaks of a mandatory record that is written after the work: set Mandatory and clear Before, or clear Degraded")
 	}
+	if k.Counts != CountNothing && k.Counts != CountRetries && k.Counts != CountEnds {
+		complain("Counts", "is %q: say CountNothing, CountRetries or CountEnds", k.Counts)
+	}
+	if k.Counts == CountRetries && k.Mandatory {
+		complain("Counts", "is %q and Mandatory is set: an action that needs no retry has no record; clear one", k.Counts)
+	}
+	if k.Counts == CountEnds && k.Before {
+		complain("Counts", "is %q and Before is set: an end is recorded behind the call; clear one", k.Counts)
+	}
 	return errors.Join(errs...)
 }
 
@@ -78,13 +99,26 @@ func (k *Sink) Role() trace.Role {
 //     the attempts nor the action's end
 //   - audited: no success, or no attempt, without the mandatory record; and an
 //     action that fails for want of it does not say that nothing was done
+//   - metrics-true: there is one record for each retry that was made, where the
+//     sink counts them
+//   - ends-recorded: each action has one end on record, where the sink keeps them
 //
 // Put them before those of the policy: what a failing observer does looks like
-// a fault of many other rules.
-func (k Sink) Invariants(p Policy) []Invariant {
-	list := []Invariant{WhereItApplies(k.neutral(p))}
+// a fault of many other rules. [Contract.Invariants] does, and knows of breakers
+// and of an allowance as well.
+func (k Sink) Invariants(p Policy) []Invariant { return k.rules(&Contract{Policy: p}) }
+
+func (k Sink) rules(c *Contract) []Invariant {
+	p := c.Policy
+	list := []Invariant{WhereItApplies(k.neutral(c))}
 	if k.Mandatory {
 		list = append([]Invariant{WhereItApplies(k.audited())}, list...)
+	}
+	switch k.Counts {
+	case CountRetries:
+		list = append(list, WhereItApplies(k.metrics(p)))
+	case CountEnds:
+		list = append(list, WhereItApplies(k.ends()))
 	}
 	return list
 }
@@ -130,7 +164,7 @@ func (k *Sink) disturbed(records []sideCall) *sideCall {
 // neutral is: a record that fails, or takes too long, changes neither the
 // attempts nor the action's end (rule 16 of the field collection, field case
 // F083). Where the policy is kept all the same, nothing was changed.
-func (k Sink) neutral(p Policy) Invariant {
+func (k Sink) neutral(by *Contract) Invariant {
 	return sceneRule("observer-neutral", fmt.Sprintf("what becomes of a record to %s changes neither the attempts nor the end", k.Name),
 		func(sc scene, a *trace.Action) (v Verdict) {
 			if len(sc.side) == 0 || sc.unsureOf(a) {
@@ -145,7 +179,7 @@ func (k Sink) neutral(p Policy) Invariant {
 				return v
 			}
 			v.Applied++
-			if text, advice, e := k.disturbs(&p, sc, a, c); text != "" {
+			if text, advice, e := k.disturbs(by, sc, a, c); text != "" {
 				v.report(a, fmt.Sprintf("after a record to %s %s: %s", k.Name, k.fate(c), text), advice, c.event, c.answer, e)
 			}
 			return v
@@ -167,7 +201,7 @@ const kept = "let the record fail by itself: write it under a time limit of its 
 
 // disturbs words what the action did that the policy does not allow, behind the
 // record; e is the event that shows it.
-func (k *Sink) disturbs(p *Policy, sc scene, a *trace.Action, c *sideCall) (text, advice string, e int) {
+func (k *Sink) disturbs(by *Contract, sc scene, a *trace.Action, c *sideCall) (text, advice string, e int) {
 	if text, e := k.broke(sc.tr, a, c); text != "" {
 		return text, kept, e
 	}
@@ -175,17 +209,16 @@ func (k *Sink) disturbs(p *Policy, sc scene, a *trace.Action, c *sideCall) (text
 		return text, kept, e
 	}
 	for i := range a.Series {
-		for w := p.walk(sc, a, &a.Series[i]); ; {
-			if w.sink = k; !w.next() {
-				break
-			}
+		w := by.Policy.walk(sc, a, &a.Series[i])
+		w.behind(by)
+		for w.sink = k; w.next(); {
 			answer, after := w.evidence()
 			from := min(w.end, w.at.End)
 			if k.disturbed(k.records(&sc, a, from, w.followed())) == nil {
 				continue
 			}
 			if text, _ = w.judge(); text == "" && w.then == nil && w.last && a.Ended {
-				text = k.dishonest(p, &sc, a, answer)
+				text = k.dishonest(&by.Policy, &sc, a, answer)
 			}
 			if text != "" {
 				return text, kept, after
@@ -198,8 +231,8 @@ func (k *Sink) disturbs(p *Policy, sc scene, a *trace.Action, c *sideCall) (text
 // dishonest words an end that the last answer does not bear out.
 func (k *Sink) dishonest(p *Policy, sc *scene, a *trace.Action, answer int) string {
 	late := timeUp(a) || p.Budget > 0 && a.End-a.Begin >= p.Budget || p.spentOn(a)
-	if p.reachedBy(a) {
-		return ""
+	if p.reachedBy(a) || a.Reason == trace.ReasonBreakerOpen {
+		return "" // what the breaker refuses is no answer of the tool's
 	}
 	text, _ := dishonesty(p, sc, a, late, true) // an allowance may have refused
 	return text

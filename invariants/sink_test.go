@@ -21,6 +21,9 @@ func TestContradictionsOfASink(t *testing.T) {
 		require.EqualError(t, k.Validate(), want)
 	}
 	require.NoError(t, (&Sink{Name: "audit", Mandatory: true, Degraded: true}).Validate())
+	require.ErrorContains(t, (&Sink{Name: "m", Counts: "calls"}).Validate(), `Counts: is "calls": say CountNothing, CountRetries or CountEnds`)
+	require.ErrorContains(t, (&Sink{Name: "m", Mandatory: true, Counts: CountRetries}).Validate(), "an action that needs no retry has no record")
+	require.ErrorContains(t, (&Sink{Name: "m", Mandatory: true, Before: true, Counts: CountEnds}).Validate(), "an end is recorded behind the call")
 }
 
 // sinkRule is the one of the contract's rules with the name.
@@ -46,6 +49,11 @@ func TestSinkRules(t *testing.T) {
 	}
 	kept := func(s *tracetest.Script) *tracetest.Script {
 		return s.Record(trace.RoleAudit, "audit").Answer(trace.OK)
+	}
+	metrics, states := Sink{Name: "log", Counts: CountRetries}, Sink{Name: "log", Counts: CountEnds}
+	tick := func(s *tracetest.Script) *tracetest.Script { return s.Record(trace.RoleLog, "log").Answer(trace.OK) }
+	retried := func() *tracetest.Script {
+		return begin().Call("w", pune).Answer(transient).Call("w", pune).Answer(trace.OK)
 	}
 	done := func() *tracetest.Script { return begin().Call("w", pune).Answer(trace.OK) }
 	for _, c := range []struct {
@@ -79,6 +87,18 @@ func TestSinkRules(t *testing.T) {
 		{"nothing was done", audit, "audited", begin().Call("w", pune).Answer(transient).FailFor(trace.ReasonExhausted), ""},
 		{"told as it is is neutral", audit, "observer-neutral", missing(done()).FailFor(trace.ReasonEscalated), ""},
 		{"done again", audit, "observer-neutral", missing(done()).Call("w", pune).Answer(trace.OK).End(), "w was called again after it had answered"},
+
+		{"one retry, counted", metrics, "metrics-true", tick(retried()).End(), ""},
+		{"one retry, counted late", metrics, "metrics-true", tick(retried().End().After(1)), ""},
+		{"one retry, counted twice", metrics, "metrics-true", tick(tick(retried())).End(), "log has 2 records, the retries were 1 of 2 attempts"},
+		{"one retry, not counted", metrics, "metrics-true", retried().End(), "log has 0 records, the retries were 1 of 2 attempts"},
+		{"no retry, counted", metrics, "metrics-true", tick(done()).End(), "log has 1 record, the retries were 0 of 1 attempt"},
+		{"a retry that the cancel prevents", metrics, "metrics-true", tick(begin().Call("w", pune).Answer(transient)).After(1).Cancel().Fail("left"), ""},
+		{"one end", states, "ends-recorded", tick(done()).End(), ""},
+		{"one end at the second try", states, "ends-recorded", tick(lost(done())).End(), ""},
+		{"an end that was lost", states, "ends-recorded", lost(done()).End(), ""},
+		{"no end", states, "ends-recorded", done().End(), "the action ended, and log has no record of it"},
+		{"two ends", states, "ends-recorded", tick(tick(done())).End(), "log has 2 ends of one action"},
 
 		{"recorded first", before, "audited", kept(begin()).Call("w", pune).Answer(trace.OK).End(), ""},
 		{"recorded beside", before, "audited", begin().Record(trace.RoleAudit, "audit").Call("w", pune).Answer(trace.OK).AnswerTo(1, trace.Outcome{Class: trace.OK}).End(), "w was called before its record in audit was written"},

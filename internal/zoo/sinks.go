@@ -199,3 +199,22 @@ func degraded() faultsim.Adapter {
 	k.Degraded = true
 	return audited(k, func(a *auditor) { a.degrades = true })
 }
+
+// loggedBreaker plugs in a breaker whose attempts are logged by another goroutine.
+func loggedBreaker() faultsim.Adapter {
+	a := guarded(inARow(), func(*guard) {})
+	a.Sinks = []invariants.Sink{{Name: "log"}}
+	a.Subject = func(s *faultsim.Stage) faultsim.Action {
+		g := newGuard()
+		call := faultsim.Tool(s, "weather", sunny, failures())
+		l := &logger{write: faultsim.Sink[string](s, "log"), beside: true}
+		return func(ctx context.Context) (any, error) {
+			return g.forecast(ctx, func(ctx context.Context, q query) (forecast, error) {
+				f, err := call(ctx, q)
+				_ = l.log(ctx, "asked")
+				return f, err
+			})
+		}
+	}
+	return a
+}
