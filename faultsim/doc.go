@@ -82,6 +82,9 @@
 // from the begin of the first action. An outage goes before a quota, and that
 // before the attempt's own fault.
 //
+// "expiry at=1.5s" is the instant at which all credentials that were issued before
+// expire; it needs a [Stage.Issuer].
+//
 // A line or its end that begins with # is a comment.
 //
 // # Function tools and HTTP tools
@@ -95,6 +98,18 @@
 // that does several items in one call, and fails in single items as well.
 // [Retrier] is the adapter of a retry library. A stage can have several tools of
 // both kinds.
+//
+// # Credentials
+//
+// [Stage.Issuer] issues tokens, and every tool that can answer unauthenticated
+// then takes only those. Where a call carries its token is for the policy to say,
+// in Refresh.Credential; it is in the trace, and no part of the arguments. An
+// attempt that is planned unauthenticated expires the token that it carries, so
+// that whoever sends it again is refused again. Check lets tokens expire in half
+// of the schedules of such an adapter.
+//
+//	fetch := s.Issuer().Aside("auth") // a call of trace.RoleAuth
+//	call := faultsim.Tool(s, "weather", answer, faultsim.Errors{trace.Unauthenticated: ErrToken})
 //
 // # Check
 //

@@ -19,6 +19,7 @@ type drawer struct {
 	single  bool                // one action only
 	breaker *invariants.Breaker // nil: none
 	canary  bool                // plant canaries
+	issuer  bool                // credentials can expire
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -34,6 +35,7 @@ type drawnTool struct {
 func newDrawer(a *Adapter, tools []*tool) *drawer {
 	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil}
 	for _, t := range tools {
+		d.issuer = d.issuer || t.issued
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
 			f := Fault{Class: c}
@@ -102,6 +104,9 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		d.garnish(t, &s)
 		if d.canary {
 			d.plant(t, &s)
+		}
+		if d.issuer {
+			d.credentials(t, &s)
 		}
 		return s
 	})

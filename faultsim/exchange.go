@@ -44,7 +44,7 @@ func (x *exchange) run() (*http.Response, error) {
 	if h := in.Header.Get(x.s.policy.Key); key == "" && h != "" {
 		key = h
 	}
-	x.p = x.s.rec.Call(x.req.Context(), trace.Call{Tool: x.r.Tool, Role: x.r.Role, Args: in.Args, Key: key})
+	x.p = x.s.rec.Call(x.req.Context(), trace.Call{Tool: x.r.Tool, Role: x.r.Role, Args: in.Args, Key: key, Credential: trace.Bearer(in.Header, x.s.policy.Refresh.Credential)})
 	var f Fault
 	if x.r.Role == trace.RoleAttempt {
 		f, x.a = x.s.arrive(x.r.tool, x.p)

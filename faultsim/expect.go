@@ -30,7 +30,7 @@ func expect(p invariants.Policy, plan Plan, sched *Schedule) (e Expectation, ok 
 	if plan.Cancel > 0 {
 		pl.cancel = plan.Cancel
 	}
-	pl.attempt(p.Start(0, plan.Deadline), 1, 0, pl.cancel, false)
+	pl.attempt(p.Start(0, plan.Deadline), 1, 0, pl.cancel, progress{})
 	slices.Sort(pl.e.Reasons)
 	return pl.e, pl.ok
 }
@@ -51,9 +51,14 @@ type player struct {
 	path   []time.Duration // when the attempts up to now began
 }
 
+// A progress is what earlier attempts have brought about.
+type progress struct {
+	done   bool          // one has done the work
+	issued time.Duration // when the credential was issued
+}
+
 // attempt plays attempt n, which begins at the instant at, and what may follow.
-// done says that an earlier one has done the work.
-func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration, done bool) {
+func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration, now progress) {
 	if pl.steps++; pl.steps > 1<<14 {
 		return // jitter over many attempts: the ends of the ranges are known by now
 	}
@@ -61,7 +66,11 @@ func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration, 
 	if n <= len(pl.faults) {
 		f = pl.faults[n-1]
 	}
-	f = pl.spell(f, n, at)
+	if spell := pl.spell(f, n, at); spell != f {
+		f = spell
+	} else if pl.sched != nil && expired(pl.sched.Expiries, now.issued, at) {
+		f = Fault{Class: trace.Unauthenticated, Cancel: f.Cancel}
+	}
 	if f.Cancel > 0 {
 		cancel = min(cancel, at+f.Cancel)
 	}
@@ -74,8 +83,11 @@ func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration, 
 		pl.ok = false
 		return
 	}
-	done = done || f.Done
-	if done && pl.p.Reconcile && o.Class != trace.OK && pl.p.Effect(o) == trace.EffectUnknown {
+	now.done = now.done || f.Done
+	if o.Class == trace.Unauthenticated {
+		now.issued = end // the policy calls for a refresh, or for the end
+	}
+	if now.done && pl.p.Reconcile && o.Class != trace.OK && pl.p.Effect(o) == trace.EffectUnknown {
 		pl.stop(n, trace.ReasonSuccess) // the program asks, and is told that it is done
 		return
 	}
@@ -90,12 +102,12 @@ func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration, 
 	if d.Do == invariants.Stop {
 		return
 	}
-	pl.attempt(s, n+1, end+d.Lo, cancel, done)
+	pl.attempt(s, n+1, end+d.Lo, cancel, now)
 	if d.Hi != d.Lo {
 		for _, t := range pl.changes(end+d.Lo, end+d.Hi) {
-			pl.attempt(s, n+1, t, cancel, done)
+			pl.attempt(s, n+1, t, cancel, now)
 		}
-		pl.attempt(s, n+1, end+d.Hi, cancel, done)
+		pl.attempt(s, n+1, end+d.Hi, cancel, now)
 	}
 }
 

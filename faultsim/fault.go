@@ -172,6 +172,10 @@ type Schedule struct {
 	// the attempt's own fault.
 	Outages []Outage
 	Quotas  []Quota
+
+	// Expiries are the instants, from the begin of the first action, at which
+	// all credentials that were issued before expire: see [Stage.Issuer].
+	Expiries []time.Duration
 }
 
 // One is the schedule of a single action in which the main tool has the

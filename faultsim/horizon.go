@@ -37,6 +37,9 @@ func (x *trial) horizon() time.Duration {
 			}
 		}
 	}
+	for _, at := range x.s.Expiries {
+		add(at)
+	}
 	for i := range x.s.Outages {
 		add(x.s.Outages[i].To)
 	}

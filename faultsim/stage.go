@@ -38,6 +38,7 @@ type Stage struct {
 	results map[ledgerKey]any
 	batches map[batchKey][]string // the items of an action at a tool, in the order in which it first sent them
 	climate climate
+	issuer  *Issuer // nil: tools take any credential
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.
@@ -47,6 +48,7 @@ type ledgerKey struct{ tool, key string }
 type tool struct {
 	name string
 	skills
+	issued bool // its stage has an issuer of credentials; for draws
 }
 
 // skills are what a double can show.
@@ -253,8 +255,12 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 	if f == (Fault{}) && s.main() == t.name {
 		f = a.fault(Main, p.Attempt())
 	}
+	planned := f
 	if len(s.climate.s.Outages)+len(s.climate.s.Quotas) > 0 {
 		f = s.climate.fault(func(name string) bool { return s.lookup(name) == t }, f)
+	}
+	if s.issuer != nil && f == planned { // a tool that is down looks at no credential
+		f = s.issuer.check(t, p.Credential(), f)
 	}
 	if f.Cancel > 0 && !a.ended {
 		a.cancelAfter(s, f.Cancel)

@@ -20,6 +20,26 @@ func (s *Schedule) writeSpells(b *strings.Builder) {
 		option(b, "per", q.Per)
 		b.WriteString("\n")
 	}
+	for _, at := range s.Expiries {
+		b.WriteString("expiry")
+		option(b, "at", at)
+		b.WriteString("\n")
+	}
+}
+
+// expiry reads "expiry at=".
+func (p *parser) expiry(words []string) error {
+	if len(words) != 2 {
+		return p.errorf("an expiry of credentials reads expiry at=, such as %q", "expiry at=1.5s")
+	}
+	return p.options(words[1:], func(name, value string) error {
+		if name != "at" {
+			return fmt.Errorf("unknown option %q of an expiry; known is at=", name)
+		}
+		at, err := positive(name, value)
+		p.s.Expiries = append(p.s.Expiries, at)
+		return err
+	})
 }
 
 // outage reads "outage TOOL from= to= CLASS"; from= may be missing.

@@ -18,7 +18,7 @@ import (
 // same key gets the stored answer and has no second effect. Calls that find
 // no planned fault are answered at once.
 func Tool[In, Out any](s *Stage, name string, fake trace.Func[In, Out], errs Errors) trace.Func[In, Out] {
-	t := &tool{name, errs}
+	t := &tool{name: name, skills: errs}
 	s.register(t)
 	s.misused(errs.misfit(name, reflect.TypeFor[Out]()))
 	return func(ctx context.Context, in In) (Out, error) {

@@ -109,6 +109,9 @@ func (s *step) alone() bool {
 // program asked what became of the attempt, or fetched credentials, and went
 // by that; or a series that ran beside it decided the action's end.
 func (w *walk) excused() bool {
+	if w.p.mends(w.went.Class) && !timeUp(w.a) {
+		return w.unfresh()
+	}
 	if len(w.sc.between(w.a, w.end, w.a.End)) > 0 {
 		return true
 	}
@@ -121,6 +124,20 @@ func (w *walk) excused() bool {
 		beside := first.Begin < w.end || first.Begin == w.end && first.Event < w.at.AnswerEvent
 		if beside && last.End >= w.end && last.End-w.end <= w.d.Hi {
 			return true
+		}
+	}
+	return false
+}
+
+// unfresh reports whether fresh credentials could not be had, so that there is
+// nothing to repeat the attempt with. Where refreshes are shared it may be
+// another caller's that failed.
+func (w *walk) unfresh() bool {
+	for name, calls := range w.sc.side {
+		for _, c := range calls {
+			if c.role == trace.RoleAuth && !c.ok && c.from <= w.a.End && c.to >= w.end && (name == w.a.Name || w.p.Refresh.Shared) {
+				return true
+			}
 		}
 	}
 	return false

@@ -36,6 +36,7 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 		},
 		Hint: hintText{p.Hint.Use, span(p.Hint.Limit), p.Hint.Over, p.Hint.Jitter, p.Hint.Classes, p.Hint.Resets},
 		Late: p.Late, BudgetLate: p.BudgetLate, Key: p.Key, Reconcile: p.Reconcile, Repeatable: p.Repeatable,
+		Refresh: refreshText(p.Refresh),
 	})
 }
 
@@ -56,6 +57,7 @@ func (p *Policy) UnmarshalJSON(text []byte) error {
 		},
 		Hint: Hint{t.Hint.Use, time.Duration(t.Hint.Limit), t.Hint.Over, t.Hint.Jitter, t.Hint.Classes, t.Hint.Resets},
 		Late: t.Late, BudgetLate: t.BudgetLate, Key: t.Key, Reconcile: t.Reconcile, Repeatable: t.Repeatable,
+		Refresh: Refresh(t.Refresh),
 	}
 	return nil
 }
@@ -76,6 +78,15 @@ type policyText struct {
 	Key         string        `json:"key,omitzero"`
 	Reconcile   bool          `json:"reconcile,omitzero"`
 	Repeatable  bool          `json:"repeatable,omitzero"`
+	Refresh     refreshText   `json:"refresh,omitzero"`
+}
+
+type refreshText struct {
+	Once       bool   `json:"once,omitzero"`
+	Credential string `json:"credential,omitzero"`
+	Extra      bool   `json:"extra,omitzero"`
+	Shared     bool   `json:"shared,omitzero"`
+	Early      bool   `json:"early,omitzero"`
 }
 
 type backoffText struct {

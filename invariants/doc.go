@@ -35,6 +35,13 @@
 // conflict that answers such a repeat of a write and is not in the list may be
 // with the own attempt: the end is outcome-unknown, and "refused" would be untrue.
 //
+// # Credentials
+//
+// An unauthenticated answer is a refusal, unless [Policy.Refresh] promises that it
+// is mended: by one refresh (a call of trace.RoleAuth) and one repeat. The second
+// in a row is a refusal again. [NewCredentialUsed], [RefreshedOnce] and
+// [RefreshShared] name what goes wrong in it.
+//
 // # Narrow invariants
 //
 // Each names one fault, needs no policy or little of it, and reads well in a
@@ -111,6 +118,7 @@
 //   - jitter, and whether the cap comes before or after it: Backoff.Jitter, Backoff.CapIs
 //   - a next attempt that does not fit: Late for the caller's deadline, BudgetLate for the own budget (stop at once, or begin the wait)
 //   - whether the budget ends an attempt under way: BudgetCuts
+//   - whether the repeat after a refresh counts, callers share one, and credentials are fetched early: Refresh.Extra, Shared, Early
 //   - what an observation promises, and its length: Observation
 //   - what a breaker counts, how many probes must succeed, whether a refusal closes it or counts for nothing: Breaker.Failures, Successes, RefusalsNeutral
 //   - zero attempts: an error, since it means default, unlimited or none elsewhere; [Unlimited] needs a Budget

@@ -75,6 +75,9 @@ type Policy struct {
 
 	// Repeatable says that repeating the action is harmless, as with a read.
 	Repeatable bool
+
+	// Refresh is what the code does about credentials that expire.
+	Refresh Refresh
 }
 
 // Backoff is the law of the waits between attempts. The zero Backoff waits

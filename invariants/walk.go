@@ -123,6 +123,22 @@ func (w *walk) aside() {
 		}
 		w.fresh = w.fresh || c.role == trace.RoleAuth && w.went.Class == trace.Unauthenticated
 	}
+	if w.p.Refresh.Shared && w.p.mends(w.went.Class) {
+		w.side = max(w.side, w.sc.shared(w.end, w.then.Begin))
+	}
+}
+
+// shared is the time until the last refresh of any action between two instants
+// was answered: whoever shares it waits for it.
+func (sc *scene) shared(from, to time.Duration) (side time.Duration) {
+	for _, calls := range sc.side {
+		for _, c := range calls {
+			if c.role == trace.RoleAuth && c.to >= from && c.to <= to {
+				side = max(side, c.to-from)
+			}
+		}
+	}
+	return side
 }
 
 // followed is the instant of what came next: an attempt or the action's end.

@@ -34,7 +34,8 @@
 // The grid files the rows by [Group]: the basics of calls and ends; timing,
 // with cancels, deadlines and hints a nanosecond before and after what they
 // meet; writes, with effects and with what two actions share; what a hostile
-// tool sends; and, where the adapter declares an Observation, failures whose
+// tool sends; access, where the policy refreshes credentials, with tokens that
+// expire; and, where the adapter declares an Observation, failures whose
 // words leak. In each group the rows of the article come first, in its order.
 //
 // # Which rows apply

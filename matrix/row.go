@@ -68,6 +68,20 @@ func Rows() []Row {
 	return rows
 }
 
+// RowsFor returns the rows that an adapter runs: [Rows], and behind them those of
+// what it declares: the group [Access] where its policy refreshes credentials,
+// and the group [Observed] where it has an Observation.
+func RowsFor(a faultsim.Adapter) []Row {
+	rows := Rows()
+	if a.Policy.Refresh.Once {
+		rows = append(rows, accessRows()...)
+	}
+	if a.Observation != nil {
+		rows = append(rows, observationRows()...)
+	}
+	return rows
+}
+
 func articleRows() []Row {
 	return []Row{
 		{"immediate-success", "A tool that answers is called once.",

@@ -12,9 +12,8 @@ import (
 	"github.com/rehearse-go/rehearse/invariants"
 )
 
-// Run runs [Rows], those of the group [Observed] where the adapter declares an
-// Observation, and the adapter's own rows after them, each as a subtest on
-// a fresh subject in virtual time. A row fails where the attempts or the
+// Run runs the rows of [RowsFor], and the adapter's own rows after them, each as
+// a subtest on a fresh subject in virtual time. A row fails where the attempts or the
 // terminal are not those that the policy calls for, or where any rule that the
 // policy implies is broken. A row that cannot apply is skipped with the
 // reason. The grid of all rows is logged at the end.
@@ -81,11 +80,7 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 	if err != nil {
 		return Setting{}, nil, err
 	}
-	rows := Rows()
-	if a.Observation != nil {
-		rows = append(rows, observationRows()...)
-	}
-	rows = append(rows, own...)
+	rows := append(RowsFor(a), own...)
 	return Setting{Policy: a.Policy, Can: can, Tools: names, breaker: a.Breaker}, rows, validate(rows)
 }
 
