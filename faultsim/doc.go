@@ -83,7 +83,8 @@
 // before the attempt's own fault.
 //
 // "expiry at=1.5s" is the instant at which all credentials that were issued before
-// expire; it needs a [Stage.Issuer].
+// expire; it needs a [Stage.Issuer]. "serial weather" is a tool that serves one
+// call at a time, while the others wait.
 //
 // A line or its end that begins with # is a comment.
 //
@@ -119,8 +120,8 @@
 // nanosecond on either side of a limit; cancels in flight, in the wait, and a
 // nanosecond around an answer; several actions, one after another or at once.
 // Now and then a failure has the words of a lie, or is packed with %w or
-// errors.Join, the work of a lost reply comes late, or a tool has an outage or a
-// quota. Trials run on all cores; the first that fails, by number, is the one
+// errors.Join, the work of a lost reply comes late, a tool has an outage or a
+// quota, or serves actions at once one by one. Trials run on all cores; the first that fails, by number, is the one
 // that counts, whatever the number of workers.
 //
 // Where the adapter declares a Breaker, half of the schedules take it through its

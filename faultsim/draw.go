@@ -108,6 +108,7 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		if d.issuer {
 			d.credentials(t, &s)
 		}
+		d.serial(t, &s) // last, for the draws of other features
 		return s
 	})
 }

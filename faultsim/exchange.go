@@ -70,6 +70,11 @@ func (x *exchange) unsendable(err error) error {
 // answer plays the fault.
 func (x *exchange) answer(f *Fault) (*http.Response, error) {
 	ctx := x.req.Context()
+	if ended := x.s.enter(x.r.tool, ctx); ended != 0 {
+		x.over(trace.Outcome{Class: ended}, nil, ctx.Err())
+		return nil, context.Cause(ctx)
+	}
+	defer x.s.leave(x.r.tool)
 	switch {
 	case f.Work > 0:
 		x.workLater(f)

@@ -173,6 +173,12 @@ type Schedule struct {
 	Outages []Outage
 	Quotas  []Quota
 
+	// Serial are tools that serve one call at a time; [Main] is the adapter's
+	// first. Calls that arrive meanwhile wait in the order of their arrival, and
+	// one whose context ends leaves. A call that nobody cancels keeps its place
+	// until it is answered, and those behind it wait.
+	Serial []string
+
 	// Expiries are the instants, from the begin of the first action, at which
 	// all credentials that were issued before expire: see [Stage.Issuer].
 	Expiries []time.Duration

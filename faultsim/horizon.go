@@ -23,6 +23,12 @@ func (x *trial) horizon() time.Duration {
 			add(one)
 		}
 	}
+	if len(x.s.Serial) > 0 {
+		one := sum
+		for range x.s.Actions { // each attempt may wait for all the others'
+			add(one)
+		}
+	}
 	add(p.Budget)
 	for i := range x.s.Actions {
 		plan := &x.s.Actions[i]

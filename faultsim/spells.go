@@ -143,6 +143,11 @@ func (s *Stage) spellsFit(sched *Schedule) error {
 			return err
 		}
 	}
+	for _, name := range sched.Serial {
+		if s.lookup(name) == nil {
+			return &UnfitError{fmt.Sprintf("the schedule speaks of tool %q, the stage has %s", name, s.names()), 0, name, 0}
+		}
+	}
 	for _, at := range sched.Expiries {
 		switch {
 		case at <= 0 || at > longestTime:

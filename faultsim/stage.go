@@ -48,6 +48,7 @@ type ledgerKey struct{ tool, key string }
 type tool struct {
 	name string
 	skills
+	turn   turn // of a tool that serves one call at a time
 	issued bool // its stage has an issuer of credentials; for draws
 }
 

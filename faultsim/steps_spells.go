@@ -17,6 +17,11 @@ func simplerSpells(s Schedule, yield func(Schedule) bool) bool {
 			return false
 		}
 	}
+	for i := range s.Serial {
+		if !yield(with(s, func(c *Schedule) { c.Serial = slices.Delete(c.Serial, i, i+1) })) {
+			return false
+		}
+	}
 	for i := range s.Expiries {
 		if !yield(with(s, func(c *Schedule) { c.Expiries = slices.Delete(c.Expiries, i, i+1) })) {
 			return false

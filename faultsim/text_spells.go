@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,11 +21,26 @@ func (s *Schedule) writeSpells(b *strings.Builder) {
 		option(b, "per", q.Per)
 		b.WriteString("\n")
 	}
+	for _, tool := range s.Serial {
+		b.WriteString("serial " + wordText(tool) + "\n")
+	}
 	for _, at := range s.Expiries {
 		b.WriteString("expiry")
 		option(b, "at", at)
 		b.WriteString("\n")
 	}
+}
+
+// serial reads "serial TOOL".
+func (p *parser) serial(words []string) error {
+	if len(words) != 2 {
+		return p.errorf("a tool that serves one call at a time reads serial TOOL, such as %q", "serial weather")
+	}
+	if slices.Contains(p.s.Serial, words[1]) {
+		return p.errorf("%s is serial twice: take one out", words[1])
+	}
+	p.s.Serial = append(p.s.Serial, words[1])
+	return nil
 }
 
 // expiry reads "expiry at=".

@@ -3,6 +3,7 @@ package invariants
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -148,12 +149,19 @@ func (w *walk) unfresh() bool {
 // (see [Decision.Allows]) it is the first that a careful program would give.
 func (p *Policy) Terminal(a *trace.Action) trace.Reason {
 	var reason trace.Reason
+	latest, seen := time.Duration(-1), false
 	for i := range a.Series {
 		for w := p.walk(scene{}, a, &a.Series[i]); w.next(); {
-			if w.last && w.then == nil && w.d.Do != Go {
+			if seen = seen || w.last; w.then != nil || w.end < latest {
+				continue // of series side by side, the one that ended last ended the action
+			}
+			if latest, reason = w.end, 0; w.d.Do != Go {
 				reason = w.d.Reason
 			}
 		}
+	}
+	if !seen {
+		reason = 0
 	}
 	switch {
 	case reason == trace.ReasonSuccess && failedItems(a):

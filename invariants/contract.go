@@ -42,7 +42,8 @@ func (p *Policy) rules() []Invariant {
 		NoRetryAfter(p.refused()...), StopAfterSuccess(), SameArguments(), OneKey(p.Key != ""),
 		NoCallOnDeadContext(), NoAttemptAfterEnd(), NoAttemptAfterCancel(),
 		CancelReachesTool(), EndsAtCancel(), // in this order: a tool that never learns of it holds the action up
-		WithinDeadline(), NoFirstDelay(), HintHonoured(*p), WaitsInWindow(*p), noLastDelay(p, true),
+		WithinDeadline(), NoEffectAfterEnd(), // a tool that was not told of the end works on behind it
+		NoFirstDelay(), HintHonoured(*p), WaitsInWindow(*p), noLastDelay(p, true),
 	)
 	if p.Reconcile {
 		list = append(list, ReconciledFirst(*p))

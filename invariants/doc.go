@@ -49,7 +49,7 @@
 // [OneKey], [OneEffect], [NoFirstDelay], [NoLastDelay], [WaitsInWindow],
 // [HintHonoured], [WithinDeadline], [WithinBudget], [AttemptTimeout], [WholeAttempt],
 // [NoAttemptAfterCancel], [NoCallOnDeadContext], [EndsAtCancel],
-// [CancelReachesTool], [NoAttemptAfterEnd], [HonestEnding], [OneTerminal],
+// [CancelReachesTool], [NoAttemptAfterEnd], [NoEffectAfterEnd], [HonestEnding], [OneTerminal],
 // [NothingLeft], [Returns], [NoPanic], [NoSpin]. [Policy.Invariants] is all
 // that a policy implies, narrow ones first and Conforms last. An invariant of
 // your own is a literal of [Invariant].

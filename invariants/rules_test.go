@@ -195,6 +195,14 @@ func TestEachInvariantFindsItsFaultAndNothingElse(t *testing.T) {
 		{NoAttemptAfterEnd(), []subject{
 			{"F076: a goroutine retries on", tries(transient).Fail("503").At(sec).Call("weather", pune)},
 		}, []subject{{"a late answer is no attempt", begin().Call("w", pune).Fail("left").At(sec).Answer(ok)}}, tries(transient)},
+		{NoEffectAfterEnd(), []subject{
+			{"F076: left at work by a failure beside it", begin().Call("w", pune).Fail("failed").At(sec).Effect().Answer(ok)},
+			{"done, and never answered", begin().Call("w", pune).Fail("left").At(sec).Effect()},
+		}, []subject{
+			{"left at work, and nothing is done", begin().Call("w", pune).Fail("left").At(sec).Answer(transient)},
+			{"an answer whose body is handed on", begin().Call("w", pune).Effect().End().At(sec).Answer(ok)},
+			{"done at the very instant", begin().Call("w", pune).Fail("left").Effect().At(sec).Answer(ok)},
+		}, tries(timeout).Fail("lost").At(sec).Effect()},
 		{HonestEnding(), []subject{
 			{"F003: nil after the last failure", tries(transient, transient, transient).End()},
 			{"F025: refused, and called done", tries(forbidden).End()},
