@@ -179,7 +179,8 @@
 //   - Two events at one virtual instant come in either order. Schedules that Check
 //     draws keep their instants apart; give those that you write an odd nanosecond
 //     where a deadline or cancel would fall on a wait.
-//   - Jitter from math/rand/v2 or crypto/rand cannot be repeated. Windows are
+//   - Jitter from math/rand/v2 or crypto/rand cannot be repeated; that of
+//     [Stage.Jitter] can, and "jitter least" and "jitter greatest" pin it. Windows are
 //     judged and not values, so the verdict is the same; the trace is not.
 //   - Of the test's t, Subject and the action may use Log, Error, Helper, TempDir
 //     and Setenv. t.Fatal and t.FailNow end the trial, and the test says so. t.Run,

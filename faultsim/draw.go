@@ -20,6 +20,7 @@ type drawer struct {
 	breaker *invariants.Breaker // nil: none
 	canary  bool                // plant canaries
 	issuer  bool                // credentials can expire
+	jitter  bool                // jitter can be pinned
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -35,7 +36,9 @@ type drawnTool struct {
 func newDrawer(a *Adapter, tools []*tool) *drawer {
 	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil}
 	for _, t := range tools {
-		d.issuer = d.issuer || t.issued
+		if t.stage != nil {
+			d.issuer, d.jitter = t.stage.issuer != nil, t.stage.jittered
+		}
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
 			f := Fault{Class: c}
@@ -107,6 +110,9 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		}
 		if d.issuer {
 			d.credentials(t, &s)
+		}
+		if d.jitter && coin(t) {
+			s.Jitter = jitterPins[1+below(t, len(jitterPins)-1)]
 		}
 		d.serial(t, &s) // last, for the draws of other features
 		return s

@@ -173,6 +173,9 @@ type Schedule struct {
 	Outages []Outage
 	Quotas  []Quota
 
+	// Jitter pins the numbers of [Stage.Jitter] to one end.
+	Jitter JitterPin
+
 	// Serial are tools that serve one call at a time; [Main] is the adapter's
 	// first. Calls that arrive meanwhile wait in the order of their arrival, and
 	// one whose context ends leaves. A call that nobody cancels keeps its place

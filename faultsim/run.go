@@ -83,7 +83,7 @@ func inspect(t *testing.T, a *Adapter) ([]*tool, error) {
 		return nil, fmt.Errorf("faultsim: Subject of %q put no tool on the stage: build the code on faultsim.Tool or Stage.Client", a.Name)
 	}
 	for _, t := range x.stage.tools {
-		t.issued = x.stage.issuer != nil
+		t.stage = &x.stage
 	}
 	return x.stage.tools, a.canRetry(x.stage.tools)
 }

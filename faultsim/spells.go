@@ -143,6 +143,12 @@ func (s *Stage) spellsFit(sched *Schedule) error {
 			return err
 		}
 	}
+	switch {
+	case !slices.Contains(jitterPins, sched.Jitter):
+		return fmt.Errorf("faultsim: Jitter is %q: say JitterLeast, JitterGreatest, or nothing", sched.Jitter)
+	case sched.Jitter != JitterLoose && !s.jittered:
+		return &UnfitError{"the schedule pins the jitter, and the code does not take it from Stage.Jitter", 0, "", 0}
+	}
 	for _, name := range sched.Serial {
 		if s.lookup(name) == nil {
 			return &UnfitError{fmt.Sprintf("the schedule speaks of tool %q, the stage has %s", name, s.names()), 0, name, 0}

@@ -28,17 +28,18 @@ type Stage struct {
 	built  bool         // Subject has returned
 	unsent atomic.Int64 // requests whose context was over before they were sent
 
-	mu      sync.Mutex
-	tools   []*tool
-	some    [2]*tool // storage of the first of them
-	acts    []*act   // of the schedule, in its order
-	closers []func()
-	bodies  []*exchange // responses that have been delivered
-	misuse  []error
-	results map[ledgerKey]any
-	batches map[batchKey][]string // the items of an action at a tool, in the order in which it first sent them
-	climate climate
-	issuer  *Issuer // nil: tools take any credential
+	mu       sync.Mutex
+	tools    []*tool
+	some     [2]*tool // storage of the first of them
+	acts     []*act   // of the schedule, in its order
+	closers  []func()
+	bodies   []*exchange // responses that have been delivered
+	misuse   []error
+	results  map[ledgerKey]any
+	batches  map[batchKey][]string // the items of an action at a tool, in the order in which it first sent them
+	climate  climate
+	jittered bool    // the code takes its random numbers from the stage
+	issuer   *Issuer // nil: tools take any credential
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.
@@ -48,8 +49,8 @@ type ledgerKey struct{ tool, key string }
 type tool struct {
 	name string
 	skills
-	turn   turn // of a tool that serves one call at a time
-	issued bool // its stage has an issuer of credentials; for draws
+	turn  turn   // of a tool that serves one call at a time
+	stage *Stage // that it stands on, for draws; nil: of no interest
 }
 
 // skills are what a double can show.

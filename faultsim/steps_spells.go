@@ -17,6 +17,9 @@ func simplerSpells(s Schedule, yield func(Schedule) bool) bool {
 			return false
 		}
 	}
+	if s.Jitter != JitterLoose && !yield(with(s, func(c *Schedule) { c.Jitter = JitterLoose })) {
+		return false
+	}
 	for i := range s.Serial {
 		if !yield(with(s, func(c *Schedule) { c.Serial = slices.Delete(c.Serial, i, i+1) })) {
 			return false

@@ -21,6 +21,9 @@ func (s *Schedule) writeSpells(b *strings.Builder) {
 		option(b, "per", q.Per)
 		b.WriteString("\n")
 	}
+	if s.Jitter != JitterLoose {
+		b.WriteString("jitter " + string(s.Jitter) + "\n")
+	}
 	for _, tool := range s.Serial {
 		b.WriteString("serial " + wordText(tool) + "\n")
 	}
@@ -29,6 +32,18 @@ func (s *Schedule) writeSpells(b *strings.Builder) {
 		option(b, "at", at)
 		b.WriteString("\n")
 	}
+}
+
+// jitter reads "jitter least" and "jitter greatest".
+func (p *parser) jitter(words []string) error {
+	switch {
+	case len(words) != 2 || !slices.Contains(jitterPins[1:], JitterPin(words[1])):
+		return p.errorf("pinned jitter reads jitter least or jitter greatest")
+	case p.s.Jitter != JitterLoose:
+		return p.errorf("jitter is pinned twice: take one out")
+	}
+	p.s.Jitter = JitterPin(words[1])
+	return nil
 }
 
 // serial reads "serial TOOL".

@@ -61,6 +61,7 @@ func anySchedule() *rapid.Generator[Schedule] {
 			per := rapid.Int64Range(1, math.MaxInt64).Draw(t, "per")
 			s.Quotas = append(s.Quotas, Quota{name.Draw(t, "tool"), rapid.IntRange(1, maxAttempt).Draw(t, "n"), time.Duration(per)})
 		}
+		s.Jitter = rapid.SampledFrom(jitterPins).Draw(t, "jitter")
 		s.Serial = rapid.SliceOfNDistinct(name, 0, 2, rapid.ID).Draw(t, "serial")
 		if len(s.Serial) == 0 {
 			s.Serial = nil

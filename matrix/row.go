@@ -63,22 +63,29 @@ func (s Setting) Retried() (faultsim.Fault, error) {
 // Retry Behavior", in its order, and the alternating errors of its adversarial
 // section; behind them is what else a tool and a caller can do.
 func Rows() []Row {
-	rows := append(articleRows(), furtherRows()...)
-	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.Group.place(), b.Group.place()) })
-	return rows
+	return byGroup(append(articleRows(), furtherRows()...))
 }
 
-// RowsFor returns the rows that an adapter runs: [Rows], and behind them those of
-// what it declares: the group [Access] where its policy refreshes credentials,
+// RowsFor returns the rows that an adapter runs, group by group: [Rows], and those
+// of what it declares: the ends of its jitter, where its backoff has one; the group
+// [Access] where its policy refreshes credentials,
 // and the group [Observed] where it has an Observation.
 func RowsFor(a faultsim.Adapter) []Row {
 	rows := Rows()
+	if a.Policy.Backoff.Jitter != (invariants.Jitter{}) {
+		rows = append(rows, jitterRows()...)
+	}
 	if a.Policy.Refresh.Once {
 		rows = append(rows, accessRows()...)
 	}
 	if a.Observation != nil {
 		rows = append(rows, observationRows()...)
 	}
+	return byGroup(rows)
+}
+
+func byGroup(rows []Row) []Row {
+	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.Group.place(), b.Group.place()) })
 	return rows
 }
 

@@ -58,6 +58,7 @@ func Right() []Specimen {
 		specimen("token-of-each-caller", membersUnder(unshared(), (*member).alone)),
 		specimen("http-bearer", bearing(func(*bearer) {})),
 		specimen("waits-for-the-other", gathering(waitsForBoth)),
+		specimen("jitter-in-tenths", spreading(sleep, inSteps(10))),
 		specimen("single-attempt", agents(tries(1), failures(), retriesOf(0, false))),
 		specimen("no-budget", agents(unbudgeted(), failures(), overall(0, false))),
 		specimen("reads-the-envelope", enveloped(readEnvelope)),
