@@ -112,6 +112,12 @@
 //	fetch := s.Issuer().Aside("auth") // a call of trace.RoleAuth
 //	call := faultsim.Tool(s, "weather", answer, faultsim.Errors{trace.Unauthenticated: ErrToken})
 //
+// # Limiters
+//
+// [Stage.Turn] puts the waits at a limiter of the program's own into the trace, so
+// that they count for no delay of the loop's; [invariants.RateLimit] and
+// [invariants.Concurrency], among the adapter's Invariants, judge the limiter.
+//
 // # Check
 //
 // [Check] draws schedules through rapid: streaks of none to one more than

@@ -92,6 +92,12 @@ func (sc *scene) between(a *trace.Action, from, to time.Duration) []sideCall {
 	return calls[lo:hi]
 }
 
+// beside reports whether a call that is no attempt can have decided what came
+// between two instants. One that only waited for its turn, and had it, has not.
+func (sc *scene) beside(a *trace.Action, from, to time.Duration) bool {
+	return slices.ContainsFunc(sc.between(a, from, to), func(c sideCall) bool { return c.role != trace.RoleTurn || !c.ok })
+}
+
 // reconciled reports whether the action asked what became of an attempt and
 // was answered: its success may rest on that.
 func (sc *scene) reconciled(a *trace.Action) bool {

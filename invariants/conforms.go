@@ -83,7 +83,7 @@ func (w *walk) judge() (text, advice string) {
 			return "", ""
 		}
 		return w.tooEarly(w.p)
-	case !w.last || !w.alone() || len(w.sc.between(w.a, w.end, w.a.End)) > 0:
+	case !w.last || !w.alone() || w.sc.beside(w.a, w.end, w.a.End):
 		return "", ""
 	}
 	if text, advice = w.ending(); text != "" {
@@ -108,12 +108,12 @@ func (s *step) alone() bool {
 
 // excused reports whether a series may stop although attempts are left: the
 // program asked what became of the attempt, or fetched credentials, and went
-// by that; or a series that ran beside it decided the action's end.
+// by that, or its limiter did not let it through; or a series that ran beside it decided the action's end.
 func (w *walk) excused() bool {
 	if w.p.mends(w.went.Class) && !timeUp(w.a) {
 		return w.unfresh()
 	}
-	if len(w.sc.between(w.a, w.end, w.a.End)) > 0 {
+	if w.sc.beside(w.a, w.end, w.a.End) {
 		return true
 	}
 	for i := range w.a.Series {

@@ -42,6 +42,13 @@
 // in a row is a refusal again. [NewCredentialUsed], [RefreshedOnce] and
 // [RefreshShared] name what goes wrong in it.
 //
+// # Limiters
+//
+// [RateLimit] and [Concurrency] hold what reaches a tool, over all actions, to the
+// promise of a limiter in front of it. No policy implies them: hand them to the
+// adapter. The time in which the program waits there is no part of a backoff where
+// the trace shows it, as a call of trace.RoleTurn.
+//
 // # Narrow invariants
 //
 // Each names one fault, needs no policy or little of it, and reads well in a

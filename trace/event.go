@@ -53,9 +53,10 @@ const (
 	RoleAttempt   Role = iota // the work itself
 	RoleAuth                  // fetching or refreshing credentials
 	RoleReconcile             // asking what became of an earlier attempt
+	RoleTurn                  // waiting for leave to call, at a limiter of the program's own
 )
 
-var roleNames = [...]string{"", "auth", "reconcile"}
+var roleNames = [...]string{"", "auth", "reconcile", "turn"}
 
 // String is the name of the value; empty for the zero value.
 func (r Role) String() string { return enumString(roleNames[:], r) }
