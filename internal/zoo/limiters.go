@@ -15,9 +15,9 @@ func limiters() []Specimen {
 		{"window-of-the-clock", "The limiter counts in windows of the clock, and at their border lets twice as many through.",
 			"F080", "rate-limit", pacing(fixedWindow)},
 		{"place-given-back-twice", "The failing path gives its place back, and so does the deferred call.",
-			"F080", "concurrency", placing((*gate).twice, 0)},
+			"F080", "concurrency", placing(givesBackTwice)},
 		{"place-taken-after-the-look", "A free place is seen, a connection is made, and then the place is taken, by all who saw it.",
-			"F080", "concurrency", placing((*gate).once, time.Millisecond)},
+			"F080", "concurrency", placing(looksFirst)},
 	}
 }
 
@@ -91,73 +91,90 @@ func pacing(m meter) faultsim.Adapter {
 	return a
 }
 
-// A gate has one place, and a bell for those who wait.
+// A gate lets one action at a time through.
 type gate struct {
-	mu      sync.Mutex
-	free    int
-	bell    chan struct{}
-	connect time.Duration // passes between the look and the taking
+	enter func(context.Context) error
+	leave func(error) // with the error that the action ends with
 }
 
-func (g *gate) enter(ctx context.Context) error {
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		g.mu.Lock()
-		bell := g.bell
-		free := g.free > 0
-		if free && g.connect == 0 {
-			g.free--
-		}
-		g.mu.Unlock()
-		if free && g.connect > 0 {
-			if err := sleep(ctx, g.connect); err != nil {
+// onePlace is a channel that holds a place; its waiters come in their order.
+func onePlace() (chan struct{}, gate) {
+	places := make(chan struct{}, attempts+1)
+	places <- struct{}{}
+	return places, gate{
+		func(ctx context.Context) error {
+			if err := ctx.Err(); err != nil {
 				return err
 			}
-			g.mu.Lock()
-			g.free--
-			g.mu.Unlock()
+			select {
+			case <-places:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		},
+		func(error) { places <- struct{}{} },
+	}
+}
+
+func givesBack() gate {
+	_, g := onePlace()
+	return g
+}
+
+// givesBackTwice does so in the middle of the failing path, and at its end.
+func givesBackTwice() gate {
+	places, g := onePlace()
+	g.leave = func(err error) {
+		if err != nil {
+			select {
+			case places <- struct{}{}:
+			default:
+			}
 		}
-		if free {
-			return nil
+		places <- struct{}{}
+	}
+	return g
+}
+
+// looksFirst makes a connection between the look at the places and the taking.
+func looksFirst() gate {
+	places, g := onePlace()
+	take := g.enter
+	free := 1 // as far as is known
+	var mu sync.Mutex
+	g.enter = func(ctx context.Context) error {
+		mu.Lock()
+		seen := free > 0
+		mu.Unlock()
+		if !seen {
+			return take(ctx)
 		}
+		if err := sleep(ctx, time.Millisecond); err != nil {
+			return err
+		}
+		mu.Lock()
+		free--
+		mu.Unlock()
 		select {
-		case <-bell:
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-places:
+		default: // it was seen, so it is there
 		}
+		return nil
 	}
-}
-
-func (g *gate) leave() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.free++
-	close(g.bell)
-	g.bell = make(chan struct{})
-}
-
-func (g *gate) once(_ error) { g.leave() }
-
-// twice is what a path does that gives back in the middle and at the end.
-func (g *gate) twice(err error) {
-	if err != nil {
-		g.leave()
-	}
-	g.leave()
+	return g
 }
 
 // placing plugs in the right loop behind a gate.
-func placing(leave func(*gate, error), connect time.Duration) faultsim.Adapter {
+func placing(make func() gate) faultsim.Adapter {
 	a := built(policy(), failures(), func(s *faultsim.Stage) ask {
-		g := &gate{free: 1, bell: make(chan struct{}), connect: connect}
+		g := make()
 		turn := s.Turn("gate", g.enter)
 		return func(ctx context.Context, call tool) (f forecast, err error) {
 			if err := turn(ctx); err != nil {
 				return forecast{}, err
 			}
-			defer func() { leave(g, err) }()
+			defer func() { g.leave(err) }()
 			return patient(ctx, call)
 		}
 	})

@@ -60,7 +60,7 @@ func Right() []Specimen {
 		specimen("waits-for-the-other", gathering(waitsForBoth)),
 		specimen("jitter-in-tenths", spreading(sleep, inSteps(10))),
 		specimen("paced", pacing(slidingWindow)),
-		specimen("place-for-one", placing((*gate).once, 0)),
+		specimen("place-for-one", placing(givesBack)),
 		specimen("single-attempt", agents(tries(1), failures(), retriesOf(0, false))),
 		specimen("no-budget", agents(unbudgeted(), failures(), overall(0, false))),
 		specimen("reads-the-envelope", enveloped(readEnvelope)),
