@@ -35,7 +35,7 @@ type ItemResult[Out any] struct {
 // how failures look, of requests and of items. Results come in the order of the
 // request. [invariants.BatchRetry] holds the retries to the items that failed.
 func Batch[Item, Out any](s *Stage, name string, id func(Item) string, fake trace.Func[Item, Out], errs Errors) trace.Func[[]Item, []ItemResult[Out]] {
-	t := &tool{name, &batchSkills{errs}}
+	t := &tool{name: name, skills: &batchSkills{errs}}
 	s.register(t)
 	if id == nil {
 		s.misused(fmt.Errorf("faultsim: batch %q: id is nil: give the function that names an item", name))
@@ -114,11 +114,15 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 	f, a := c.s.arrive(c.t, c.p)
 	order := c.s.sent(c.t, c.p, asked)
 	var o trace.Outcome
-	if f.Done {
-		out = c.work(&f, order)
+	ended := c.s.enter(c.t, c.ctx)
+	if ended == 0 {
+		defer c.s.leave(c.t)
+		if f.Done {
+			out = c.work(&f, order)
+		}
+		ended = double.Timing{Latency: f.Latency, Hang: f.Hang, Deaf: f.Deaf}.Play(c.ctx, nil, c.p)
 	}
-	timing := double.Timing{Latency: f.Latency, Hang: f.Hang, Deaf: f.Deaf}
-	switch ended := timing.Play(c.ctx, nil, c.p); {
+	switch {
 	case ended != 0:
 		out, o, err = nil, trace.Outcome{Class: ended}, c.ctx.Err()
 	case f.class() != trace.OK && f.Items == "":

@@ -85,6 +85,10 @@
 // from the begin of the first action. An outage goes before a quota, and that
 // before the attempt's own fault.
 //
+// "expiry at=1.5s" is the instant at which all credentials that were issued before
+// expire; it needs a [Stage.Issuer]. "serial weather" is a tool that serves one
+// call at a time, while the others wait.
+//
 // A line or its end that begins with # is a comment.
 //
 // # Function tools and HTTP tools
@@ -100,6 +104,24 @@
 // [Retrier] is the adapter of a retry library. A stage can have several tools of
 // both kinds.
 //
+// # Credentials
+//
+// [Stage.Issuer] issues tokens, and every tool that can answer unauthenticated
+// then takes only those. Where a call carries its token is for the policy to say,
+// in Refresh.Credential; it is in the trace, and no part of the arguments. An
+// attempt that is planned unauthenticated expires the token that it carries, so
+// that whoever sends it again is refused again. Check lets tokens expire in half
+// of the schedules of such an adapter.
+//
+//	fetch := s.Issuer().Aside("auth") // a call of trace.RoleAuth
+//	call := faultsim.Tool(s, "weather", answer, faultsim.Errors{trace.Unauthenticated: ErrToken})
+//
+// # Limiters
+//
+// [Stage.Turn] puts the waits at a limiter of the program's own into the trace, so
+// that they count for no delay of the loop's; [invariants.RateLimit] and
+// [invariants.Concurrency], among the adapter's Invariants, judge the limiter.
+//
 // # Check
 //
 // [Check] draws schedules through rapid: streaks of none to one more than
@@ -108,8 +130,8 @@
 // nanosecond on either side of a limit; cancels in flight, in the wait, and a
 // nanosecond around an answer; several actions, one after another or at once.
 // Now and then a failure has the words of a lie, or is packed with %w or
-// errors.Join, the work of a lost reply comes late, or a tool has an outage or a
-// quota. Trials run on all cores; the first that fails, by number, is the one
+// errors.Join, the work of a lost reply comes late, a tool has an outage or a
+// quota, or serves actions at once one by one. Trials run on all cores; the first that fails, by number, is the one
 // that counts, whatever the number of workers.
 //
 // Where the adapter declares a Breaker, half of the schedules take it through its
@@ -191,7 +213,8 @@
 //   - Two events at one virtual instant come in either order. Schedules that Check
 //     draws keep their instants apart; give those that you write an odd nanosecond
 //     where a deadline or cancel would fall on a wait.
-//   - Jitter from math/rand/v2 or crypto/rand cannot be repeated. Windows are
+//   - Jitter from math/rand/v2 or crypto/rand cannot be repeated; that of
+//     [Stage.Jitter] can, and "jitter least" and "jitter greatest" pin it. Windows are
 //     judged and not values, so the verdict is the same; the trace is not.
 //   - Of the test's t, Subject and the action may use Log, Error, Helper, TempDir
 //     and Setenv. t.Fatal and t.FailNow end the trial, and the test says so. t.Run,

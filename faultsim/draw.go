@@ -26,6 +26,8 @@ type drawer struct {
 	pages   int  // requests of the main tool in an action; below 2: one
 	sinks   []drawnSink
 	cache   *invariants.Cache // nil: none
+	issuer  bool              // credentials can expire
+	jitter  bool              // jitter can be pinned
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -51,6 +53,9 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 		d.sinks = append(d.sinks, drawnSink{k})
 	}
 	for _, t := range tools {
+		if t.stage != nil {
+			d.issuer, d.jitter = t.stage.issuer != nil, t.stage.jittered
+		}
 		p := d.p.Of(t.name)
 		dt := drawnTool{name: t.name, most: p.Most(), hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
@@ -127,6 +132,8 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		}
 		s.AtOnce = n > 1 && coin(t)
 		d.garnish(t, &s)
+		d.serial(t, &s)
+		// What only some adapters have comes last, for the draws of the others.
 		d.streams(t, &s)
 		if d.canary {
 			d.plant(t, &s)
@@ -139,6 +146,12 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		d.lookups(t, &s)
 		d.endless(t, &s)
 		d.afterCancel(t, &s)
+		if d.issuer {
+			d.credentials(t, &s)
+		}
+		if d.jitter && coin(t) {
+			s.Jitter = jitterPins[1+below(t, len(jitterPins)-1)]
+		}
 		return s
 	})
 }

@@ -60,6 +60,14 @@ func (d *drawer) work(t *rapid.T, f *Fault, n int) {
 	f.Twice = d.p.Key != "" && coin(t)
 }
 
+// serial lets, every second time that actions run at once, a tool serve one call
+// at a time.
+func (d *drawer) serial(t *rapid.T, s *Schedule) {
+	if s.AtOnce && len(d.tools) > 0 && coin(t) {
+		s.Serial = []string{d.tools[below(t, len(d.tools))].name}
+	}
+}
+
 // spells draws, now and then, an outage or a quota of a tool, in place of a part
 // of its own faults.
 func (d *drawer) spells(t *rapid.T, s *Schedule) {

@@ -46,7 +46,7 @@ func (x *exchange) run() (*http.Response, error) {
 	if h := in.Header.Get(x.s.rec.Key); key == "" && h != "" {
 		key = h
 	}
-	x.p = x.s.rec.Call(x.req.Context(), trace.Call{Tool: x.r.Tool, Role: x.r.Role, Args: in.Args, Key: key})
+	x.p = x.s.rec.Call(x.req.Context(), trace.Call{Tool: x.r.Tool, Role: x.r.Role, Args: in.Args, Key: key, Credential: trace.Bearer(in.Header, x.s.policy.Refresh.Credential)})
 	var f Fault
 	if x.r.Role == trace.RoleAttempt {
 		f, x.a = x.s.arrive(x.r.tool, x.p)
@@ -72,6 +72,11 @@ func (x *exchange) unsendable(err error) error {
 // answer plays the fault.
 func (x *exchange) answer(f *Fault) (*http.Response, error) {
 	ctx := x.req.Context()
+	if ended := x.s.enter(x.r.tool, ctx); ended != 0 {
+		x.over(trace.Outcome{Class: ended}, nil, ctx.Err())
+		return nil, context.Cause(ctx)
+	}
+	defer x.s.leave(x.r.tool)
 	switch {
 	case f.Work > 0:
 		x.workLater(f)

@@ -64,7 +64,8 @@ type player struct {
 type turn struct {
 	n, page    int
 	at, cancel time.Duration
-	done       bool // an earlier attempt has done the page's work
+	done       bool          // an earlier attempt has done the page's work
+	issued     time.Duration // when the credential was issued
 }
 
 // attempt plays an attempt, and what may follow.
@@ -76,7 +77,11 @@ func (pl *player) attempt(s invariants.Series, t turn) {
 	if t.n <= len(pl.faults) {
 		f = pl.faults[t.n-1]
 	}
-	f = pl.spell(f, t.n, t.at)
+	if spell := pl.spell(f, t.n, t.at); spell != f {
+		f = spell
+	} else if pl.sched != nil && expired(pl.sched.Expiries, t.issued, t.at) {
+		f = Fault{Class: trace.Unauthenticated, Cancel: f.Cancel}
+	}
 	if f.Cancel > 0 {
 		t.cancel = min(t.cancel, t.at+f.Cancel)
 	}
@@ -90,6 +95,9 @@ func (pl *player) attempt(s invariants.Series, t turn) {
 		return
 	}
 	t.done = t.done || f.Done
+	if o.Class == trace.Unauthenticated {
+		t.issued = end // the policy calls for a refresh, or for the end
+	}
 	if t.done && pl.p.Reconcile && o.Class != trace.OK && pl.p.Effect(o) == trace.EffectUnknown {
 		pl.succeed(t, end) // the program asks, and is told that it is done
 		return
@@ -122,7 +130,7 @@ func (pl *player) attempt(s invariants.Series, t turn) {
 // succeed ends a page at the instant, and begins the next one.
 func (pl *player) succeed(t turn, end time.Duration) {
 	if t.page < pl.pages {
-		pl.attempt(pl.p.Start(0, pl.plan.Deadline), turn{n: t.n + 1, page: t.page + 1, at: end, cancel: t.cancel})
+		pl.attempt(pl.p.Start(0, pl.plan.Deadline), turn{n: t.n + 1, page: t.page + 1, at: end, cancel: t.cancel, issued: t.issued})
 		return
 	}
 	pl.stop(t.n, trace.ReasonSuccess)

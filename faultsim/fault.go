@@ -193,6 +193,19 @@ type Schedule struct {
 	// the attempt's own fault.
 	Outages []Outage
 	Quotas  []Quota
+
+	// Jitter pins the numbers of [Stage.Jitter] to one end.
+	Jitter JitterPin
+
+	// Serial are tools that serve one call at a time; [Main] is the adapter's
+	// first. Calls that arrive meanwhile wait in the order of their arrival, and
+	// one whose context ends leaves. A call that nobody cancels keeps its place
+	// until it is answered, and those behind it wait.
+	Serial []string
+
+	// Expiries are the instants, from the begin of the first action, at which
+	// all credentials that were issued before expire: see [Stage.Issuer].
+	Expiries []time.Duration
 }
 
 // One is the schedule of a single action in which the main tool has the

@@ -37,6 +37,12 @@ func (x *trial) horizon() time.Duration {
 			add(one)
 		}
 	}
+	if len(x.s.Serial) > 0 {
+		one := sum
+		for range x.s.Actions { // each attempt may wait for all the others'
+			add(one)
+		}
+	}
 	add(p.Budget)
 	for i := range x.s.Actions {
 		plan := &x.s.Actions[i]
@@ -50,6 +56,9 @@ func (x *trial) horizon() time.Duration {
 				add(faults[i].Work)
 			}
 		}
+	}
+	for _, at := range x.s.Expiries {
+		add(at)
 	}
 	for i := range x.a.Sinks {
 		for range min(attempts, 64) + 1 { // each attempt may be held up by its records

@@ -82,6 +82,9 @@ func inspect(t *testing.T, a *Adapter) ([]*tool, error) {
 	if len(x.stage.tools) == 0 {
 		return nil, fmt.Errorf("faultsim: Subject of %q put no tool on the stage: build the code on faultsim.Tool or Stage.Client", a.Name)
 	}
+	for _, t := range x.stage.tools {
+		t.stage = &x.stage
+	}
 	return x.stage.tools, a.canRetry(x.stage.tools)
 }
 

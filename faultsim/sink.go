@@ -32,7 +32,7 @@ import (
 //
 // The function may be called by several goroutines at once.
 func Sink[Record any](s *Stage, name string) func(context.Context, Record) error {
-	t := &tool{name, recording{}}
+	t := &tool{name: name, skills: recording{}}
 	k := s.registerSink(t)
 	return func(ctx context.Context, r Record) error {
 		if ctx == nil {

@@ -3,6 +3,7 @@ package faultsim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rehearse-go/rehearse/invariants"
@@ -96,6 +97,19 @@ func (c *climate) fault(is func(name string) bool, f Fault) Fault {
 	return over
 }
 
+// expires reports whether a credential that was issued at the instant has
+// expired by now.
+func (c *climate) expires(issued time.Time) bool {
+	at, now := issued.Sub(c.begin), time.Since(c.begin)
+	return expired(c.s.Expiries, at, now)
+}
+
+// expired reports whether one of the expiries lies behind the issue and not
+// behind the call.
+func expired(expiries []time.Duration, issued, at time.Duration) bool {
+	return slices.ContainsFunc(expiries, func(e time.Duration) bool { return e > issued && e <= at })
+}
+
 // grants counts the call and reports whether the quota has room for it.
 func (c *climate) grants(i int, q *Quota, at time.Duration) bool {
 	if c.used == nil {
@@ -127,6 +141,25 @@ func (s *Stage) spellsFit(sched *Schedule) error {
 		}
 		if err := s.spellFits(q.Tool, q.over(0), "a quota"); err != nil {
 			return err
+		}
+	}
+	switch {
+	case !slices.Contains(jitterPins, sched.Jitter):
+		return fmt.Errorf("faultsim: Jitter is %q: say JitterLeast, JitterGreatest, or nothing", sched.Jitter)
+	case sched.Jitter != JitterLoose && !s.jittered:
+		return &UnfitError{"the schedule pins the jitter, and the code does not take it from Stage.Jitter", 0, "", 0}
+	}
+	for _, name := range sched.Serial {
+		if s.lookup(name) == nil {
+			return &UnfitError{fmt.Sprintf("the schedule speaks of tool %q, the stage has %s", name, s.names()), 0, name, 0}
+		}
+	}
+	for _, at := range sched.Expiries {
+		switch {
+		case at <= 0 || at > longestTime:
+			return fmt.Errorf("faultsim: credentials expire at %v: count it from the begin of the first action, up to a year", at)
+		case s.issuer == nil:
+			return &UnfitError{"credentials expire by the schedule, and the stage has no Issuer: put one on it", 0, "", 0}
 		}
 	}
 	return nil
@@ -217,6 +250,9 @@ func (pl *player) changes(lo, hi time.Duration) []time.Duration {
 	}
 	for i := range pl.sched.Quotas {
 		add(pl.sched.Quotas[i].end(lo))
+	}
+	for _, at := range pl.sched.Expiries {
+		add(at)
 	}
 	return list
 }

@@ -41,6 +41,8 @@ type Stage struct {
 
 	declared []invariants.Sink // contracts of the sinks
 	sinks    []*tool
+	jittered bool    // the code takes its random numbers from the stage
+	issuer   *Issuer // nil: tools take any credential
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.
@@ -50,6 +52,8 @@ type ledgerKey struct{ tool, key string }
 type tool struct {
 	name string
 	skills
+	queue queue  // of a tool that serves one call at a time
+	stage *Stage // that it stands on, for draws; nil: of no interest
 }
 
 // skills are what a double can show.
@@ -261,8 +265,12 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 	if f == (Fault{}) && s.main() == t.name {
 		f = a.fault(Main, p.Attempt())
 	}
+	planned := f
 	if len(s.climate.s.Outages)+len(s.climate.s.Quotas) > 0 {
 		f = s.climate.fault(func(name string) bool { return s.lookup(name) == t }, f)
+	}
+	if s.issuer != nil && f == planned { // a tool that is down looks at no credential
+		f = s.issuer.check(t, p.Credential(), f)
 	}
 	if f.Cancel > 0 && !a.ended {
 		a.cancelAfter(s, f.Cancel)

@@ -17,6 +17,19 @@ func simplerSpells(s Schedule, yield func(Schedule) bool) bool {
 			return false
 		}
 	}
+	if s.Jitter != JitterLoose && !yield(with(s, func(c *Schedule) { c.Jitter = JitterLoose })) {
+		return false
+	}
+	for i := range s.Serial {
+		if !yield(with(s, func(c *Schedule) { c.Serial = slices.Delete(c.Serial, i, i+1) })) {
+			return false
+		}
+	}
+	for i := range s.Expiries {
+		if !yield(with(s, func(c *Schedule) { c.Expiries = slices.Delete(c.Expiries, i, i+1) })) {
+			return false
+		}
+	}
 	return true
 }
 
@@ -33,6 +46,11 @@ func rounderSpells(s Schedule, yield func(Schedule) bool) bool {
 	}
 	for i, q := range s.Quotas {
 		if !shorter(s, q.Per, func(c *Schedule) *time.Duration { return &c.Quotas[i].Per }, 0, yield) {
+			return false
+		}
+	}
+	for i, at := range s.Expiries {
+		if !shorter(s, at, func(c *Schedule) *time.Duration { return &c.Expiries[i] }, 0, yield) {
 			return false
 		}
 	}

@@ -22,6 +22,9 @@ const scheduleHeader = "rehearse schedule 1"
 //	action after=30s cancel=1.5s
 //	outage weather from=1s to=3s transient
 //	quota weather 3 per=1m0s
+//	jitter greatest
+//	serial weather
+//	expiry at=1.5s
 //	at-once
 //
 // [Parse] reads it back. Attempts that are not listed are answered at once, and
@@ -199,6 +202,12 @@ func (p *parser) read(line string) error {
 		return p.outage(words)
 	case words[0] == "quota" && !indented(line):
 		return p.quota(words)
+	case words[0] == "jitter" && !indented(line):
+		return p.jitter(words)
+	case words[0] == "serial" && !indented(line):
+		return p.serial(words)
+	case words[0] == "expiry" && !indented(line):
+		return p.expiry(words)
 	case words[0] == "at-once" && !indented(line):
 		if p.s.AtOnce || len(words) > 1 {
 			return p.errorf("at-once stands once and alone on its line")
@@ -206,7 +215,7 @@ func (p *parser) read(line string) error {
 		p.s.AtOnce = true
 		return nil
 	case !indented(line):
-		return p.errorf("unknown word %q: a line begins with action, outage, quota or at-once, or is indented below an action", words[0])
+		return p.errorf("unknown word %q: a line begins with action, outage, quota, jitter, serial, expiry or at-once, or is indented below an action", words[0])
 	}
 	return p.fault(words)
 }

@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,56 @@ func (s *Schedule) writeSpells(b *strings.Builder) {
 		option(b, "per", q.Per)
 		b.WriteString("\n")
 	}
+	if s.Jitter != JitterLoose {
+		b.WriteString("jitter " + string(s.Jitter) + "\n")
+	}
+	for _, tool := range s.Serial {
+		b.WriteString("serial " + wordText(tool) + "\n")
+	}
+	for _, at := range s.Expiries {
+		b.WriteString("expiry")
+		option(b, "at", at)
+		b.WriteString("\n")
+	}
+}
+
+// jitter reads "jitter least" and "jitter greatest".
+func (p *parser) jitter(words []string) error {
+	switch {
+	case len(words) != 2 || !slices.Contains(jitterPins[1:], JitterPin(words[1])):
+		return p.errorf("pinned jitter reads jitter least or jitter greatest")
+	case p.s.Jitter != JitterLoose:
+		return p.errorf("jitter is pinned twice: take one out")
+	}
+	p.s.Jitter = JitterPin(words[1])
+	return nil
+}
+
+// serial reads "serial TOOL".
+func (p *parser) serial(words []string) error {
+	if len(words) != 2 {
+		return p.errorf("a tool that serves one call at a time reads serial TOOL, such as %q", "serial weather")
+	}
+	if slices.Contains(p.s.Serial, words[1]) {
+		return p.errorf("%s is serial twice: take one out", words[1])
+	}
+	p.s.Serial = append(p.s.Serial, words[1])
+	return nil
+}
+
+// expiry reads "expiry at=".
+func (p *parser) expiry(words []string) error {
+	if len(words) != 2 {
+		return p.errorf("an expiry of credentials reads expiry at=, such as %q", "expiry at=1.5s")
+	}
+	return p.options(words[1:], func(name, value string) error {
+		if name != "at" {
+			return fmt.Errorf("unknown option %q of an expiry; known is at=", name)
+		}
+		at, err := positive(name, value)
+		p.s.Expiries = append(p.s.Expiries, at)
+		return err
+	})
 }
 
 // outage reads "outage TOOL from= to= CLASS"; from= may be missing.

@@ -62,6 +62,14 @@ func anySchedule() *rapid.Generator[Schedule] {
 			per := rapid.Int64Range(1, math.MaxInt64).Draw(t, "per")
 			s.Quotas = append(s.Quotas, Quota{name.Draw(t, "tool"), rapid.IntRange(1, maxAttempt).Draw(t, "n"), time.Duration(per)})
 		}
+		s.Jitter = rapid.SampledFrom(jitterPins).Draw(t, "jitter")
+		s.Serial = rapid.SliceOfNDistinct(name, 0, 2, rapid.ID).Draw(t, "serial")
+		if len(s.Serial) == 0 {
+			s.Serial = nil
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "expiries") {
+			s.Expiries = append(s.Expiries, time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, "expiry")))
+		}
 		for i := range s.Actions {
 			p := &s.Actions[i]
 			p.After = duration.Draw(t, "after")

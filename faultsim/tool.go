@@ -18,7 +18,7 @@ import (
 // same key gets the stored answer and has no second effect. Calls that find
 // no planned fault are answered at once.
 func Tool[In, Out any](s *Stage, name string, fake trace.Func[In, Out], errs Errors) trace.Func[In, Out] {
-	t := &tool{name, errs}
+	t := &tool{name: name, skills: errs}
 	s.register(t)
 	s.misused(errs.misfit(name, reflect.TypeFor[Out]()))
 	return func(ctx context.Context, in In) (Out, error) {
@@ -67,6 +67,10 @@ func (c *call[In, Out]) run() (out Out, err error) {
 
 // answer plays the fault.
 func (c *call[In, Out]) answer(f *Fault) (out Out, o trace.Outcome, err error) {
+	if ended := c.s.enter(c.t, c.ctx); ended != 0 {
+		return out, trace.Outcome{Class: ended}, c.ctx.Err()
+	}
+	defer c.s.leave(c.t)
 	worked := false
 	var late *labour[Out]
 	switch {

@@ -51,6 +51,7 @@ type trial struct {
 func newTrial(a *Adapter, s *Schedule, content []byte, storage *trace.Trace) *trial {
 	x := &trial{a: a, s: s}
 	x.rec.Clear, x.rec.Key, x.rec.Policy = true, keyOf(&a.Policy), content
+	x.rec.Credential = a.Policy.Refresh.Credential
 	if storage != nil {
 		x.rec.Recycle(storage)
 	}

@@ -30,6 +30,38 @@ func MaxAttempts(n int) Invariant {
 		})
 }
 
+// maxAttempts is MaxAttempts under the policy: repeats after a refresh may be
+// beyond the number.
+func (p *Policy) maxAttempts() Invariant {
+	n := p.MaxAttempts
+	if !p.Refresh.Extra {
+		return MaxAttempts(n)
+	}
+	bounded := MaxAttempts(n)
+	inner := seriesRule(bounded.Name, bounded.Rule+", and a repeat after a refresh", func(a *trace.Action, s *trace.Series) Verdict {
+		v := Verdict{Applied: 1}
+		if extra := refusals(s); len(s.Attempts) > n+extra {
+			v.report(a, fmt.Sprintf("%d attempts of %s, at most %d and %d after a refresh are allowed", len(s.Attempts), s.Tool, n, extra),
+				"count attempts and not retries, keep one counter for the action, and check it before the wait",
+				events(s.Attempts[n+extra:])...)
+		}
+		return v
+	})
+	return inner
+}
+
+// refusals counts the answers that a refresh may have mended: of several in a
+// row the first.
+func refusals(s *trace.Series) (n int) {
+	refused := func(i int) bool { return s.Attempts[i].Seen && s.Attempts[i].Outcome.Class == trace.Unauthenticated }
+	for i := range s.Attempts {
+		if refused(i) && (i == 0 || !refused(i-1)) {
+			n++
+		}
+	}
+	return n
+}
+
 // events lists the call events of the attempts.
 func events(attempts []trace.Attempt) []int {
 	list := make([]int, len(attempts))
@@ -96,7 +128,7 @@ func after(s *trace.Series, i int) *trace.Attempt {
 // it is worse, and [OneEffect] and [Conforms] say so.
 func (p *Policy) refused() []trace.Class {
 	return slices.DeleteFunc(trace.Classes(), func(c trace.Class) bool {
-		return c == trace.OK || c == trace.Cancelled || p.Retries(c) || !p.safe(&trace.Outcome{Class: c})
+		return c == trace.OK || c == trace.Cancelled || p.Retries(c) || p.mends(c) || !p.safe(&trace.Outcome{Class: c})
 	})
 }
 

@@ -104,10 +104,11 @@ func (sc *scene) between(a *trace.Action, from, to time.Duration) []sideCall {
 
 // excuses reports whether a call that began between two instants can be why the
 // action then went its own way: it fetched credentials, asked what became of an
-// attempt, or could not write a record that must be kept.
+// attempt, waited for a turn that it did not get, or could not write a record that
+// must be kept.
 func (sc *scene) excuses(a *trace.Action, from, to time.Duration) bool {
 	for _, c := range sc.between(a, from, to) {
-		if !c.observes() {
+		if !c.observes() && (c.role != trace.RoleTurn || !c.ok) {
 			return true
 		}
 	}
@@ -133,11 +134,11 @@ func (sc *scene) unaudited(a *trace.Action, from time.Duration) bool {
 	return len(failed) > 0
 }
 
-// heldUp is for how long, from an instant on, the records held the action up that
-// it wrote after it, and that were answered by another instant.
+// heldUp is for how long, from an instant on, records and turns held the action up
+// that it asked for after it, and that were answered by another instant.
 func (sc *scene) heldUp(a *trace.Action, from, to time.Duration) (d time.Duration) {
 	for _, c := range sc.between(a, from, to) {
-		if c.observes() && c.to <= to {
+		if (c.observes() || c.role == trace.RoleTurn) && c.to <= to {
 			d = max(d, c.to-from)
 		}
 	}

@@ -3,6 +3,7 @@ package invariants
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -109,8 +110,11 @@ func (s *step) alone() bool {
 
 // excused reports whether a series may stop although attempts are left: the
 // program asked what became of the attempt, or fetched credentials, and went
-// by that; or a series that ran beside it decided the action's end.
+// by that, or its limiter did not let it through; or a series that ran beside it decided the action's end.
 func (w *walk) excused() bool {
+	if w.p.mends(w.went.Class) && !timeUp(w.a) {
+		return w.unfresh()
+	}
 	if w.sc.excuses(w.a, w.end, w.a.End) || w.servedInstead() {
 		return true
 	}
@@ -140,17 +144,38 @@ func (w *walk) servedInstead() bool {
 	return false
 }
 
+// unfresh reports whether fresh credentials could not be had, so that there is
+// nothing to repeat the attempt with. Where refreshes are shared it may be
+// another caller's that failed.
+func (w *walk) unfresh() bool {
+	for name, calls := range w.sc.side {
+		for _, c := range calls {
+			if c.role == trace.RoleAuth && !c.ok && c.from <= w.a.End && c.to >= w.end && (name == w.a.Name || w.p.Refresh.Shared) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Terminal is the terminal reason that the action's attempts amount to under
 // the policy; zero where they do not end it. Where several reasons are true
 // (see [Decision.Allows]) it is the first that a careful program would give.
 func (p *Policy) Terminal(a *trace.Action) trace.Reason {
 	var reason trace.Reason
+	latest, seen := time.Duration(-1), false
 	for i := range a.Series {
 		for w := p.walk(scene{}, a, &a.Series[i]); w.next(); {
-			if w.last && w.then == nil && w.d.Do != Go {
+			if seen = seen || w.last; w.then != nil || w.end < latest {
+				continue // of series side by side, the one that ended last ended the action
+			}
+			if latest, reason = w.end, 0; w.d.Do != Go {
 				reason = w.d.Reason
 			}
 		}
+	}
+	if !seen {
+		reason = 0
 	}
 	switch {
 	case reason == trace.ReasonSuccess && failedItems(a):

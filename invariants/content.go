@@ -35,7 +35,7 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 			CapIs: p.Backoff.CapIs, Jitter: p.Backoff.Jitter, Delays: spans(p.Backoff.Delays),
 		},
 		Hint: hintText{p.Hint.Use, span(p.Hint.Limit), p.Hint.Over, p.Hint.Jitter, p.Hint.Classes, p.Hint.Resets},
-		Late: p.Late, BudgetLate: p.BudgetLate, Key: p.Key, Reconcile: p.Reconcile, Hedge: hedgeText{span(p.Hedge.After), p.Hedge.Max}, Winner: p.Winner, Repeatable: p.Repeatable, Tools: p.Tools,
+		Late: p.Late, BudgetLate: p.BudgetLate, Key: p.Key, Reconcile: p.Reconcile, Hedge: hedgeText{span(p.Hedge.After), p.Hedge.Max}, Winner: p.Winner, Repeatable: p.Repeatable, Tools: p.Tools, Refresh: refreshText(p.Refresh),
 	})
 }
 
@@ -55,7 +55,7 @@ func (p *Policy) UnmarshalJSON(text []byte) error {
 			CapIs: t.Backoff.CapIs, Jitter: t.Backoff.Jitter, Delays: durations(t.Backoff.Delays),
 		},
 		Hint: Hint{t.Hint.Use, time.Duration(t.Hint.Limit), t.Hint.Over, t.Hint.Jitter, t.Hint.Classes, t.Hint.Resets},
-		Late: t.Late, BudgetLate: t.BudgetLate, Key: t.Key, Reconcile: t.Reconcile, Hedge: Hedge{time.Duration(t.Hedge.After), t.Hedge.Max}, Winner: t.Winner, Repeatable: t.Repeatable, Tools: t.Tools,
+		Late: t.Late, BudgetLate: t.BudgetLate, Key: t.Key, Reconcile: t.Reconcile, Hedge: Hedge{time.Duration(t.Hedge.After), t.Hedge.Max}, Winner: t.Winner, Repeatable: t.Repeatable, Tools: t.Tools, Refresh: Refresh(t.Refresh),
 	}
 	return nil
 }
@@ -81,12 +81,22 @@ type policyText struct {
 	Winner      Winner        `json:"winner,omitzero"`
 	Repeatable  bool          `json:"repeatable,omitzero"`
 
+	Refresh refreshText `json:"refresh,omitzero"`
+
 	Tools map[string]Policy `json:"tools,omitempty"`
 }
 
 type hedgeText struct {
 	After span `json:"after,omitzero"`
 	Max   int  `json:"max,omitzero"`
+}
+
+type refreshText struct {
+	Once       bool   `json:"once,omitzero"`
+	Credential string `json:"credential,omitzero"`
+	Extra      bool   `json:"extra,omitzero"`
+	Shared     bool   `json:"shared,omitzero"`
+	Early      bool   `json:"early,omitzero"`
 }
 
 type backoffText struct {

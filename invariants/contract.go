@@ -107,6 +107,21 @@ func (p Policy) Invariants() []Invariant {
 	return list
 }
 
+// refreshRules are those about credentials; none where nothing is promised.
+func (p *Policy) refreshRules() (list []Invariant) {
+	if !p.Refresh.Once {
+		return nil
+	}
+	if p.Refresh.Credential != "" {
+		list = append(list, NewCredentialUsed()) // first: it says why another refresh seems to be needed
+	}
+	list = append(list, RefreshedOnce(*p))
+	if p.Refresh.Shared {
+		list = append(list, RefreshShared())
+	}
+	return list
+}
+
 // rules lists the narrow rules.
 func (p *Policy) rules() []Invariant {
 	if len(p.Tools) > 0 {
@@ -117,10 +132,14 @@ func (p *Policy) rules() []Invariant {
 		list = append(list, AttemptTimeout(p.Attempt), WholeAttempt(*p)) // before Returns: it is why the action hangs
 	}
 	list = append(list,
-		Returns(), NoRetryAfter(p.refused()...), StopAfterSuccess(), SameArguments(), OneKey(p.Key != ""),
+		Returns())
+	list = append(list, p.refreshRules()...)
+	list = append(list,
+		NoRetryAfter(p.refused()...), StopAfterSuccess(), SameArguments(), OneKey(p.Key != ""),
 		NoCallOnDeadContext(), NoAttemptAfterEnd(), NoAttemptAfterCancel(),
 		CancelReachesTool(), EndsAtCancel(), // in this order: a tool that never learns of it holds the action up
-		WithinDeadline(), NoFirstDelay(), HintHonoured(*p), WaitsInWindow(*p), noLastDelay(p, true),
+		WithinDeadline(), NoEffectAfterEnd(), // a tool that was not told of the end works on behind it
+		NoFirstDelay(), HintHonoured(*p), WaitsInWindow(*p), noLastDelay(p, true),
 	)
 	if p.Reconcile {
 		list = append(list, ReconciledFirst(*p))
@@ -129,7 +148,7 @@ func (p *Policy) rules() []Invariant {
 		list = append(list, DeclaredWinner(*p))
 	}
 	if p.MaxAttempts != Unlimited {
-		list = append(list, MaxAttempts(p.MaxAttempts))
+		list = append(list, p.maxAttempts())
 	}
 	if p.Budget > 0 {
 		list = append(list, WithinBudget(*p))

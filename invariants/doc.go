@@ -35,6 +35,20 @@
 // conflict that answers such a repeat of a write and is not in the list may be
 // with the own attempt: the end is outcome-unknown, and "refused" would be untrue.
 //
+// # Credentials
+//
+// An unauthenticated answer is a refusal, unless [Policy.Refresh] promises that it
+// is mended: by one refresh (a call of trace.RoleAuth) and one repeat. The second
+// in a row is a refusal again. [NewCredentialUsed], [RefreshedOnce] and
+// [RefreshShared] name what goes wrong in it.
+//
+// # Limiters
+//
+// [RateLimit] and [Concurrency] hold what reaches a tool, over all actions, to the
+// promise of a limiter in front of it. No policy implies them: hand them to the
+// adapter. The time in which the program waits there is no part of a backoff where
+// the trace shows it, as a call of trace.RoleTurn.
+//
 // # Narrow invariants
 //
 // Each names one fault, needs no policy or little of it, and reads well in a
@@ -42,7 +56,7 @@
 // [OneKey], [OneEffect], [NoFirstDelay], [NoLastDelay], [WaitsInWindow],
 // [HintHonoured], [WithinDeadline], [WithinBudget], [WithinSpend], [AttemptTimeout], [WholeAttempt],
 // [NoAttemptAfterCancel], [NoCallOnDeadContext], [EndsAtCancel],
-// [CancelReachesTool], [NoAttemptAfterEnd], [HonestEnding], [OneTerminal],
+// [CancelReachesTool], [NoAttemptAfterEnd], [NoEffectAfterEnd], [HonestEnding], [OneTerminal],
 // [NothingLeft], [Returns], [NoPanic], [NoSpin]. [Policy.Invariants] is all
 // that a policy implies, narrow ones first and Conforms last. An invariant of
 // your own is a literal of [Invariant].
@@ -177,6 +191,7 @@
 //   - whether the budget ends an attempt under way: BudgetCuts
 //   - which wins, a cancel or a success of a tool that ignores it: Winner
 //   - whether attempts may overlap, when and how many: Hedge
+//   - whether the repeat after a refresh counts, callers share one, and credentials are fetched early: Refresh.Extra, Shared, Early
 //   - what an observation promises, and its length: Observation
 //   - whether a record is mandatory, precedes the call, and fails the action: Sink.Mandatory, Before, Degraded
 //   - what a breaker counts, how many probes must succeed, whether a refusal closes it or counts for nothing, how long a probe keeps its place: Breaker.Failures, Successes, RefusalsNeutral, Lease

@@ -95,6 +95,8 @@ type Policy struct {
 	// judged by its tool's; a Budget there counts from the first attempt of the
 	// series. Keys are in one place for all. Nil: one policy for all tools.
 	Tools map[string]Policy
+	// Refresh is what the code does about credentials that expire.
+	Refresh Refresh
 }
 
 // Backoff is the law of the waits between attempts. The zero Backoff waits

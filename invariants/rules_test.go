@@ -205,6 +205,31 @@ func TestEachInvariantFindsItsFaultAndNothingElse(t *testing.T) {
 		{NoAttemptAfterEnd(), []subject{
 			{"F076: a goroutine retries on", tries(transient).Fail("503").At(sec).Call("weather", pune)},
 		}, []subject{{"a late answer is no attempt", begin().Call("w", pune).Fail("left").At(sec).Answer(ok)}}, tries(transient)},
+		{NoEffectAfterEnd(), []subject{
+			{"F076: left at work by a failure beside it", begin().Call("w", pune).Fail("failed").At(sec).Effect().Answer(ok)},
+			{"done, and never answered", begin().Call("w", pune).Fail("left").At(sec).Effect()},
+		}, []subject{
+			{"left at work, and nothing is done", begin().Call("w", pune).Fail("left").At(sec).Answer(transient)},
+			{"an answer whose body is handed on", begin().Call("w", pune).Effect().End().At(sec).Answer(ok)},
+			{"done at the very instant", begin().Call("w", pune).Fail("left").Effect().At(sec).Answer(ok)},
+		}, tries(timeout).Fail("lost").At(sec).Effect()},
+		{RateLimit("w", 2, sec), []subject{
+			{"F080: three in a window", begin().Call("w", pune).Answer(ok).Call("w", paris).Answer(ok).At(sec-1).Call("w", pune)},
+			{"twice as many at the border", begin().At(900*ms).Call("w", `1`).Call("w", `2`).At(sec).Call("w", `3`).Call("w", `4`)},
+			{"over two actions", two().On("a").Call("w", pune).On("b").Call("w", pune).On("a").Call("w", paris)},
+			{"a ring that went round", begin().Call("w", `1`).At(sec).Call("w", `2`).At(2*sec).Call("w", `3`).Call("w", `4`).Call("w", `5`)},
+		}, []subject{
+			{"the next window", begin().Call("w", pune).Call("w", paris).At(sec).Call("w", pune).Call("w", paris)},
+			{"another tool", begin().Call("w", pune).Call("w", paris).Call("x", pune)},
+		}, begin().Call("x", pune)},
+		{Concurrency("w", 1), []subject{
+			{"two at once", two().On("a").Call("w", pune).On("b").Call("w", pune)},
+			{"F080: before the first was answered", begin().Call("w", pune).Call("w", paris).Answer(ok)},
+		}, []subject{
+			{"one after the other", begin().Call("w", pune).Answer(ok).Call("w", paris).Answer(ok)},
+			{"whose context has ended", begin().Call("w", pune).Interrupt(timeout).Call("w", paris)},
+			{"another tool", begin().Call("w", pune).Call("x", pune)},
+		}, begin().Call("x", pune)},
 		{HonestEnding(), []subject{
 			{"F003: nil after the last failure", tries(transient, transient, transient).End()},
 			{"F025: refused, and called done", tries(forbidden).End()},

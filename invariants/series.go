@@ -61,6 +61,9 @@ type Series struct {
 	hidden   time.Duration // longest own wait that a hint has hidden
 	anew     bool          // a hint has reset the series
 	beside   int           // attempts of the action that are of other series
+	mended   int           // credentials were refreshed
+
+	unauthenticated bool // the answer before said so
 }
 
 // Start begins a series: begin is the instant at which the action began, and
@@ -96,6 +99,12 @@ func (s *Series) Next(o trace.Outcome, at time.Duration) Decision {
 		return stop(trace.ReasonSuccess, at)
 	}
 	o, mixed := s.p.itemised(o)
+	if s.p.mends(o.Class) {
+		d := s.mend(&o, at)
+		s.unauthenticated = true
+		return d
+	}
+	s.unauthenticated = false
 	d, final := s.final(&o, at)
 	if mixed {
 		d.also |= reasonSet(trace.ReasonPartial)
@@ -118,7 +127,7 @@ func (s *Series) Next(o trace.Outcome, at time.Duration) Decision {
 
 // window is the window of the next wait, and what the hint does to the series.
 func (s *Series) window(o *trace.Outcome) wait {
-	w := s.p.window(s.failures, s.waited, o)
+	w := s.unmended(s.p.window(s.failures, s.waited, o), o)
 	if s.p.Hint.Resets && w.followed {
 		s.failures, s.anew = 0, true
 	}

@@ -31,6 +31,7 @@ func (p *Policy) Validate() error {
 	v.backoff(&p.Backoff)
 	v.hint(&p.Hint)
 	v.hedge(p)
+	v.refresh(p)
 	for _, d := range []struct {
 		field string
 		value time.Duration

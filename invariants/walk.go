@@ -171,11 +171,27 @@ func (w *walk) aside() {
 		w.held = plus(w.held, w.sink.holds(&w.sc, w.a, w.end, to))
 	}
 	w.side = max(w.side, w.held)
+	if w.then != nil && w.p.Refresh.Shared && w.p.mends(w.went.Class) {
+		w.side = max(w.side, w.sc.shared(w.end, w.then.Begin))
+	}
 }
 
 // strict reports whether the call is a record whose time is limited.
 func (w *walk) strict(c *sideCall) bool {
 	return w.sink != nil && c.observes() && c.tool == w.sink.Name
+}
+
+// shared is the time until the last refresh of any action between two instants
+// was answered: whoever shares it waits for it.
+func (sc *scene) shared(from, to time.Duration) (side time.Duration) {
+	for _, calls := range sc.side {
+		for _, c := range calls {
+			if c.role == trace.RoleAuth && c.to >= from && c.to <= to {
+				side = max(side, c.to-from)
+			}
+		}
+	}
+	return side
 }
 
 // followed is the instant of what came next: an attempt or the action's end.

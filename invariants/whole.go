@@ -12,7 +12,8 @@ import (
 // timeout of ten milliseconds that was meant to be seconds, or one that is made
 // outside the loop and shared by all attempts, breaks it. What passes between
 // the end of the attempt before and the call, such as a wait or a login, may
-// count towards the attempt.
+// count towards the attempt, and so may an attempt whose repeat after a refresh
+// is none of the policy's attempts.
 //
 // It does not apply to a policy without an Attempt, to an attempt without a
 // deadline, which is the business of [AttemptTimeout], and to calls before the
@@ -33,7 +34,7 @@ func WholeAttempt(p Policy) Invariant {
 							"look at the unit of the timeout, and make its context inside the loop, one for each attempt", at.Event)
 						return v
 					}
-					if at.Seen {
+					if at.Seen && !(p.Refresh.Extra && p.mends(at.Outcome.Class)) {
 						turn = at.End
 					}
 				}

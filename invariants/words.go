@@ -56,6 +56,10 @@ func (s *step) tooEarly(p *Policy) (text, advice string) {
 	case p.MaxAttempts == Unlimited:
 		limit = "the policy goes on until the budget"
 	}
+	if p.mends(s.went.Class) {
+		return fmt.Sprintf("%s was given up after attempt %d (%v), the policy calls for fresh credentials and another attempt", s.at.Tool, s.at.N, s.went.Class),
+			"refresh the credentials once, and repeat the attempt with what that brought"
+	}
 	return fmt.Sprintf("%s was given up after attempt %d (%v), %s", s.at.Tool, s.at.N, s.went.Class, limit),
 		"see whether this class is really retried, whether the count is of attempts or of retries, and whether a timeout of one attempt is taken for the caller's"
 }

@@ -39,7 +39,7 @@
 // Further rows are run where the adapter gives reason to, and left out elsewhere:
 // in basics, further tools with policies of their own, where the policy has
 // Tools; in timing, a success behind a cancel, where the policy names the Winner,
-// and callers that fail together, where the jitter Spreads; in adversarial,
+// the ends of a jitter that the stage can pin, and callers that fail together, where the jitter Spreads; in adversarial,
 // allowed tools that are all down, where some are Allowed; and the groups
 //
 //   - streaming: answers that come in pieces, break or stop half-way, where a
@@ -55,6 +55,7 @@
 //     (with invariants.PhysicalAttempts)
 //   - budgets: the end of what an action may spend, of what many share, and failures
 //     in a row, where there is a Spend, an Allowance or EscalatesAfter
+//   - access: credentials that expire, where the policy refreshes them
 //   - observation: failures whose words leak, where it declares an Observation
 //   - records: logs and audits that fail, where it declares Sinks
 //

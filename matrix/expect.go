@@ -7,6 +7,7 @@ import (
 
 	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
 )
 
 // wants is what the row expects of a schedule that it has made.
@@ -19,9 +20,10 @@ func (s *Setting) wants(r *Row, sched faultsim.Schedule) (faultsim.Expectation, 
 
 // expect is what the policy calls for in the first action of a schedule. How an
 // action ends that another tool fails too, or whose quota other actions share,
-// is for the code to say: then anything fits that breaks no rule.
+// is for the code to say, and so it is where a retry of it may wait for other
+// actions at a serial tool: then anything fits that breaks no rule.
 func (s *Setting) expect(sched faultsim.Schedule) (faultsim.Expectation, bool) {
-	if len(sched.Quotas) > 0 && len(sched.Actions) > 1 {
+	if len(sched.Actions) > 1 && (len(sched.Quotas) > 0 || len(sched.Serial) > 0 && fails(&sched.Actions[0])) {
 		return faultsim.Expectation{Most: anything}, true
 	}
 	if h := s.Policy.Hedge; h.Max > 1 && slow(&sched, h.After) {
@@ -80,6 +82,17 @@ func deaf(s *faultsim.Schedule) bool {
 	return false
 }
 
+// fails reports whether an attempt of the plan is to fail, so that another may
+// follow it.
+func fails(p *faultsim.Plan) bool {
+	for _, faults := range p.Faults {
+		if slices.ContainsFunc(faults, func(f faultsim.Fault) bool { return f.Hang || f.Class > trace.OK }) {
+			return true
+		}
+	}
+	return false
+}
+
 // speaksOf lists the tools that a schedule names, in order.
 func speaksOf(s *faultsim.Schedule) []string {
 	var names []string
@@ -92,6 +105,7 @@ func speaksOf(s *faultsim.Schedule) []string {
 	for _, q := range s.Quotas {
 		names = append(names, q.Tool)
 	}
+	names = append(names, s.Serial...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }

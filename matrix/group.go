@@ -24,6 +24,7 @@ const (
 	Breakers    Group = "breaker"     // many actions before a breaker, where one is declared
 	Layers      Group = "layers"      // failures of all kinds through all layers, where the physical attempts are bounded
 	Budgets     Group = "budgets"     // what one action may spend and what many share, where that is declared
+	Access      Group = "access"      // credentials that expire, where the policy refreshes them
 	Observed    Group = "observation" // what is handed on of a failure, where that is declared
 	Records     Group = "records"     // logs and audits that fail, where there are sinks
 )
@@ -53,6 +54,7 @@ func shelves() []shelf {
 		{Timing, timingRows, nil},
 		{Timing, winnerRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Winner != invariants.WinnerEither }},
 		{Timing, spreadRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Spreads }},
+		{Timing, jitterRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Backoff.Jitter != (invariants.Jitter{}) }},
 		{Writes, writeRows, nil},
 		{Adversarial, adversarialRows, nil},
 		{Adversarial, allowedRows, func(s *Setting, _ *faultsim.Adapter) bool { return len(s.allowed) > 0 }},
@@ -64,6 +66,7 @@ func shelves() []shelf {
 		{Budgets, spendRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Spend > 0 }},
 		{Budgets, escalationRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.escalates > 0 }},
 		{Budgets, allowanceRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.allowance != nil }},
+		{Access, accessRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Refresh.Once }},
 		{Observed, observationRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Observation != nil }},
 		{Records, recordRows, func(s *Setting, _ *faultsim.Adapter) bool { return len(s.Sinks) > 0 }},
 	}

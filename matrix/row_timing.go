@@ -30,6 +30,7 @@ func timingRows() []Row {
 		{Name: "late-success", Proves: "A success that comes after the attempt was given up is no licence to repeat a write.", Schedule: lateSuccess},
 		{Name: "outage-then-recovery", Proves: "An outage that ends within the attempts is survived, and the recovered tool is found.", Schedule: outageThenRecovery},
 		{Name: "real-quota", Proves: "A tool that grants a number of calls per window is called again when the window has ended.", Schedule: realQuota},
+		{Name: "serial-tool-freed", Proves: "A cancelled call frees a tool that serves one call at a time, and the next action is served.", Schedule: serialToolFreed},
 	}
 }
 
@@ -38,6 +39,15 @@ func winnerRows() []Row {
 	return []Row{
 		{Name: "success-after-cancel", Proves: "Of a cancel and a success behind it the one wins that the policy names, and the action ends once.", Schedule: successAfterCancel},
 	}
+}
+
+// serialToolFreed cancels an action whose call is served while that of another
+// waits behind it (field case F030).
+func serialToolFreed(s Setting) (faultsim.Schedule, error) {
+	sched, err := cancelInFlight(s)
+	sched.Actions = append(sched.Actions, faultsim.Plan{})
+	sched.AtOnce, sched.Serial = true, []string{faultsim.Main}
+	return sched, err
 }
 
 func cancelBeforeBegin(Setting) (faultsim.Schedule, error) {

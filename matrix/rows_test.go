@@ -66,6 +66,7 @@ var further = []struct {
 	{"late-success", matrix.Timing, end{2, ok}, end{2, ok}, end{1, outcome}, end{2, ok}},
 	{"outage-then-recovery", matrix.Timing, end{3, ok}, end{3, ok}, end{3, ok}, end{3, ok}},
 	{"real-quota", matrix.Timing, end{}, end{}, end{}, end{3, ok}},
+	{"serial-tool-freed", matrix.Timing, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}},
 	{"actions-in-turn", matrix.Writes, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
 	{"actions-at-once", matrix.Writes, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
 	{"failure-not-replayed", matrix.Writes, end{1, needsInput}, end{1, needsInput}, end{1, needsInput}, end{1, needsInput}},

@@ -92,7 +92,8 @@
 // Latencies run on real time, which is virtual in a synctest bubble: put the
 // test into synctest.Test and a latency of an hour costs nothing. Code that runs
 // on a clock.Mock hands the mock in by [Tool.Clock] or with its recorder. For
-// code whose sleep is injected there is a [Sleeper].
+// code whose sleep is injected there is a [Sleeper],
+// for code whose random numbers are a [Jitter].
 //
 // A latency that is over at the very instant at which the context ends is a coin
 // flip: give one of them a nanosecond more, and test both sides.

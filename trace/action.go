@@ -67,6 +67,7 @@ type Attempt struct {
 	Layer       string          // the path of the layers above it, outermost first; empty: none is declared
 	Items       Items           // of a batch: what it asks for; empty: it is none
 	Key         string          // the idempotency key that it carried; empty: none
+	Credential  string          // the credential that it carried; empty: none, or not looked at
 	Args        json.RawMessage // canonical, without the key; nil: none
 	Result      json.RawMessage // of its answer, canonical; nil: none
 	Outcome     Outcome         // as the caller saw it: an interrupt counts before a later answer

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -9,11 +10,12 @@ import (
 
 // A Call is one physical execution asked of a tool, as it arrives.
 type Call struct {
-	Tool string          // its name in the trace
-	Role Role            // zero: an attempt
-	ID   string          // the id that the model or the protocol gave it; empty: none
-	Args json.RawMessage // any JSON; kept in canonical form and never aliased
-	Key  string          // the idempotency key, where it is not in Args
+	Tool       string          // its name in the trace
+	Role       Role            // zero: an attempt
+	ID         string          // the id that the model or the protocol gave it; empty: none
+	Args       json.RawMessage // any JSON; kept in canonical form and never aliased
+	Key        string          // the idempotency key, where it is not in Args
+	Credential string          // the credential, where it is not in Args
 
 	Items Items // of a batch: what it asks for; empty: it is none
 }
@@ -27,6 +29,7 @@ type Pending struct {
 	tool   string
 	key    string
 	hidden string // the key as the trace shows it
+	cred   string
 	role   Role
 }
 
@@ -39,9 +42,9 @@ type Pending struct {
 func (r *Recorder) Call(ctx context.Context, c Call) Pending {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	args, key := r.args(&c)
+	args, key, cred := r.args(&c)
 	r.calls++
-	p := Pending{r: r, number: r.calls, tool: c.Tool, role: c.Role}
+	p := Pending{r: r, number: r.calls, tool: c.Tool, role: c.Role, cred: cred}
 	if key != "" {
 		p.key, p.hidden = key, r.hideKey(key)
 	}
@@ -55,26 +58,27 @@ func (r *Recorder) Call(ctx context.Context, c Call) Pending {
 	p.place(e)
 	e.Key, e.Args, e.Deadline = p.hidden, args, r.deadline(ctx)
 	e.Layer, e.Outcome.Items = layerOf(ctx, p.op), r.hideItems(c.Items)
+	if cred != "" {
+		e.Credential = r.hideText(KeepCredential, cred)
+	}
 	if c.ID != "" {
 		e.CallID = r.hideText(KeepCallID, c.ID)
 	}
 	return p
 }
 
-// args returns the canonical, redacted arguments and the key.
-func (r *Recorder) args(c *Call) (json.RawMessage, string) {
+// args returns the canonical, redacted arguments, the key and the credential.
+func (r *Recorder) args(c *Call) (args json.RawMessage, key, cred string) {
 	if len(c.Args) == 0 {
-		return nil, c.Key
+		return nil, c.Key, c.Credential
 	}
 	if r.raw == nil || string(r.raw) != string(c.Args) {
 		r.raw = append(r.raw[:0], c.Args...)
 		canon, key := takeKey(Canonical(c.Args), r.Key)
-		r.canon, r.key = r.hide(canon), key
+		canon, cred := takeKey(canon, r.Credential)
+		r.canon, r.key, r.cred = r.hide(canon), key, cred
 	}
-	if c.Key != "" {
-		return r.canon, c.Key
-	}
-	return r.canon, r.key
+	return r.canon, cmp.Or(c.Key, r.key), cmp.Or(c.Credential, r.cred)
 }
 
 // owner applies the rule of attribution. Nil: ambiguous.
@@ -171,6 +175,10 @@ func (p Pending) Number() int { return p.number }
 
 // Key is the idempotency key that the call carried, in clear; empty: none.
 func (p Pending) Key() string { return p.key }
+
+// Credential is the credential that the call carried, in clear; empty: none, or
+// nobody said where it is.
+func (p Pending) Credential() string { return p.cred }
 
 // Interrupt records that the call's context ended while the tool was at work.
 // It is needed only where the tool does not answer at once when that happens.

@@ -85,14 +85,16 @@
 //
 // Arguments and results are kept in canonical form ([Canonical]), so that equal
 // values are equal bytes. The idempotency key is taken out of the arguments
-// first: a new key is no changed argument.
+// first: a new key is no changed argument. So is the credential of a call, where
+// [Recorder.Credential] says where it is: a token that was refreshed is none
+// either.
 //
 // A Recorder keeps no value in clear unless it is told to. Keep allows fields by
 // their dotted path; every other value becomes a digest such as "~xQGLhtm4bxhFBEo8",
 // an HMAC of the value under DigestKey. Equal values have equal digests, so what
 // counts for a judgement, whether arguments or keys changed, is still seen,
 // while without DigestKey nobody can try values out. Keys of objects that do not
-// look like names, idempotency keys, call ids, error texts, panic texts and the
+// look like names, idempotency keys, credentials, call ids, error texts, panic texts and the
 // path of a URL in a derived tool name are hidden too. In clear are: the policy, names of
 // actions, tools and fields, hosts in derived tool names, error codes, times,
 // null, true and false, and how long lists are. Whether a key of an object is the

@@ -56,9 +56,10 @@ const (
 	RoleReconcile             // asking what became of an earlier attempt
 	RoleLog                   // writing a record that is best effort: a log, a metric
 	RoleAudit                 // writing a record that must be kept
+	RoleTurn                  // waiting for leave to call, at a limiter of the program's own
 )
 
-var roleNames = [...]string{"", "auth", "reconcile", "log", "audit"}
+var roleNames = [...]string{"", "auth", "reconcile", "log", "audit", "turn"}
 
 // String is the name of the value; empty for the zero value.
 func (r Role) String() string { return enumString(roleNames[:], r) }
@@ -73,26 +74,27 @@ func (r *Role) UnmarshalText(text []byte) error { return enumParse("role", roleN
 // An Event is one thing that happened. Which fields are set depends on the
 // kind; the zero value of a field means that it does not apply.
 type Event struct {
-	At        time.Duration   // since the trace's Start
-	Kind      Kind            // what happened; never zero
-	Role      Role            // of a call
-	Reason    Reason          // of an end or a publication: what the program said
-	Ambiguous bool            // the call could belong to several actions and is not judged
-	Call      int             // number of the physical call over the whole trace, from 1; pairs a call with its answer
-	Action    string          // the action's name; empty: the only, undeclared one
-	Tool      string          // of a call, and of what came of it
-	CallID    string          // the id that the model or the protocol gave the call
-	Layer     string          // of a call: the path of the layers above it, outermost first; see [Layer]
-	Key       string          // the idempotency key that the call carried
-	Args      json.RawMessage // canonical, without the key
-	Result    json.RawMessage // of an answer, of the action's end, or what an observation holds
-	Want      json.RawMessage // of an end: the result that the evidence calls for; nil: not known
-	Outcome   Outcome         // of an answer or interrupt: what the caller saw; of a batch's call, Items: what it asks for
-	Deadline  time.Duration   // instant at which the given context ends, since Start; 0: none
-	Wait      time.Duration   // the wait that was asked for
-	Error     string          // text of the error; never empty where there was one
-	Cause     int             // of an end: the call whose error the returned error keeps; -1: of none; 0: not looked at
-	Count     int             // of an end: the attempts that the returned error tells of; 0: it does not say
+	At         time.Duration   // since the trace's Start
+	Kind       Kind            // what happened; never zero
+	Role       Role            // of a call
+	Reason     Reason          // of an end or a publication: what the program said
+	Ambiguous  bool            // the call could belong to several actions and is not judged
+	Call       int             // number of the physical call over the whole trace, from 1; pairs a call with its answer
+	Action     string          // the action's name; empty: the only, undeclared one
+	Tool       string          // of a call, and of what came of it
+	CallID     string          // the id that the model or the protocol gave the call
+	Layer      string          // of a call: the path of the layers above it, outermost first; see [Layer]
+	Key        string          // the idempotency key that the call carried
+	Credential string          // the credential that the call carried; see [Recorder.Credential]
+	Args       json.RawMessage // canonical, without the key
+	Result     json.RawMessage // of an answer, of the action's end, or what an observation holds
+	Want       json.RawMessage // of an end: the result that the evidence calls for; nil: not known
+	Outcome    Outcome         // of an answer or interrupt: what the caller saw; of a batch's call, Items: what it asks for
+	Deadline   time.Duration   // instant at which the given context ends, since Start; 0: none
+	Wait       time.Duration   // the wait that was asked for
+	Error      string          // text of the error; never empty where there was one
+	Cause      int             // of an end: the call whose error the returned error keeps; -1: of none; 0: not looked at
+	Count      int             // of an end: the attempts that the returned error tells of; 0: it does not say
 }
 
 // A Trace is what happened in one trial or one recording. The events are the

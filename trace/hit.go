@@ -26,7 +26,7 @@ func (r *Recorder) Hit(ctx context.Context, tool string, args, result any, err e
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	canon, _ := r.args(&c)
+	canon, _, _ := r.args(&c)
 	o := r.owner(ctx, "", "", nil)
 	if o != nil {
 		o.notice()

@@ -26,9 +26,17 @@ type Recorder struct {
 	// read as well.
 	Key string
 
+	// Credential says where a call carries its credential, such as a token: the
+	// dotted path of a field of the arguments, or over HTTP the name of a
+	// header, whose scheme ("Bearer") is left out. It is taken out of what is
+	// compared as arguments, and recorded apart, so that a retry with a refreshed
+	// one is no changed argument and still seen. Empty: credentials are not
+	// looked at.
+	Credential string
+
 	// Keep is the allow-list: the fields of arguments and results that stay in
 	// clear, by dotted path, with all that is inside them; [KeepError],
-	// [KeepKey], [KeepCallID] and [KeepPath] stand for what is no field. All
+	// [KeepKey], [KeepCredential], [KeepCallID] and [KeepPath] stand for what is no field. All
 	// other values become digests that still compare equal. Nil keeps none.
 	// What the programmer chose stays in clear: names of actions, tools, layers and
 	// fields, and error codes. A panic of Keep keeps nothing.
@@ -61,6 +69,7 @@ type Recorder struct {
 	raw    []byte          // the latest arguments as they came …
 	canon  json.RawMessage // … and what they became: a retry sends the same
 	key    string          // … and the key that was in them
+	cred   string          // … and the credential
 	clear  string          // the latest key as it came …
 	hidden string          // … and as the trace shows it
 }

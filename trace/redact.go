@@ -11,11 +11,12 @@ import (
 // The paths by which a [Recorder]'s Keep is asked about what is no field of
 // arguments or results.
 const (
-	KeepError  = "error"           // the text of an error
-	KeepKey    = "idempotency-key" // the idempotency key, wherever it came from
-	KeepCallID = "call-id"         // the id that the model or the protocol gave a call
-	KeepItem   = "item"            // the ids of a batch's items
-	KeepPath   = "path"            // the path of a URL in arguments and in a derived tool name
+	KeepError      = "error"           // the text of an error
+	KeepKey        = "idempotency-key" // the idempotency key, wherever it came from
+	KeepCredential = "credential"      // the credential, wherever it came from
+	KeepCallID     = "call-id"         // the id that the model or the protocol gave a call
+	KeepItem       = "item"            // the ids of a batch's items
+	KeepPath       = "path"            // the path of a URL in arguments and in a derived tool name
 )
 
 // A redactor replaces values by keyed digests. Equal values have equal

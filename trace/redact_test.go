@@ -23,7 +23,7 @@ func leaky(r *trace.Recorder) *trace.Trace {
 	p := r.Call(ctx, trace.Call{Tool: "bank", ID: "call-" + canary, Args: args})
 	p.Effect()
 	p.Answer(trace.Outcome{Class: trace.Invalid}, trace.Marshal(canary), errors.New("no account of "+canary))
-	r.Call(ctx, trace.Call{Tool: "bank", Args: json.RawMessage("not JSON: " + canary), Key: canary}).Interrupt(trace.Outcome{Class: trace.Timeout})
+	r.Call(ctx, trace.Call{Tool: "bank", Args: json.RawMessage("not JSON: " + canary), Key: canary, Credential: canary}).Interrupt(trace.Outcome{Class: trace.Timeout})
 	op.Observe(map[string]any{"message": "failed for " + canary, "retryable": true})
 	op.Observe("failed for " + canary)
 	op.Trouble(trace.KindPanic, "panic: "+canary)

@@ -37,6 +37,7 @@ type spot struct {
 type shown struct {
 	args json.RawMessage
 	key  string
+	cred string
 	call int
 }
 
@@ -196,11 +197,12 @@ func (w *teller) tellCall(e *Event, d *detail) {
 	}
 	at := w.attempts[e.Call]
 	before := w.shown[p]
-	w.shown[p] = &shown{e.Args, e.Key, e.Call}
+	w.shown[p] = &shown{e.Args, e.Key, e.Credential, e.Call}
 	if b := w.before[e.Call]; b != nil {
-		before = &shown{b.Args, b.Key, b.Call}
+		before = &shown{b.Args, b.Key, b.Credential, b.Call}
 	}
 	tellArguments(before, e, at != nil && at.N == 1, d)
+	tellCredential(before, e, d)
 	if e.Outcome.Items != "" {
 		d.add("items %s", e.Outcome.Items.words())
 	}
@@ -261,6 +263,25 @@ func tellArguments(before *shown, e *Event, fresh bool, d *detail) {
 		d.add("ANOTHER KEY %s", apart(e.Key, before.key))
 	case e.Key != "":
 		d.add("same key")
+	}
+}
+
+// tellCredential shows the credential, or that it is the one of before.
+func tellCredential(before *shown, e *Event, d *detail) {
+	last := ""
+	if before != nil {
+		last = before.cred
+	}
+	switch {
+	case last == "" && e.Credential == "":
+	case last == e.Credential:
+		d.add("same credential")
+	case last == "":
+		d.add("credential %s", shortKey(e.Credential))
+	case e.Credential == "":
+		d.add("NO CREDENTIAL, it was %s", shortKey(last))
+	default:
+		d.add("another credential %s", apart(e.Credential, last))
 	}
 }
 

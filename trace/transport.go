@@ -25,7 +25,7 @@ const BodyLimit = 64 << 10
 //
 // Requests and responses pass unchanged. Arguments are method, host, path,
 // query and body of the request; a body is read before it is sent, so it is
-// not for requests that stream. Headers are not recorded. The idempotency key
+// not for requests that stream. No header is recorded but that of [Recorder.Credential]. The idempotency key
 // is the header Idempotency-Key, else the field [Recorder.Key] of a JSON body.
 // Their paths for [Recorder.Keep] are "method", "host", [KeepPath], "query.page",
 // "body.city"; those of a response's body begin with its own fields.
@@ -117,11 +117,28 @@ func (r *Recorder) httpCall(tool string, req *http.Request, body []byte) Call {
 		tool = args.Method + " " + args.Host + r.pathText(args.Path)
 	}
 	canon, key := takeKey(Canonical(body), r.Key)
+	canon, cred := takeKey(canon, r.Credential)
 	args.Body = bodyValue(canon, body)
 	if header := strings.Trim(req.Header.Get("Idempotency-Key"), `"`); header != "" {
 		key = header // a structured field is in quotes, and most clients leave them out
 	}
-	return Call{Tool: tool, Args: Marshal(args), Key: key}
+	if header := Bearer(req.Header, r.Credential); header != "" {
+		cred = header
+	}
+	return Call{Tool: tool, Args: Marshal(args), Key: key, Credential: cred}
+}
+
+// Bearer is the credential in the header of that name, without the scheme in
+// front of it (RFC 9110 section 11.4); empty: there is none.
+func Bearer(h http.Header, name string) string {
+	if name == "" {
+		return ""
+	}
+	value := h.Get(name)
+	if _, token, ok := strings.Cut(value, " "); ok {
+		return token
+	}
+	return value
 }
 
 // pathText is the path as a tool's name shows it: paths hold names of people

@@ -52,8 +52,8 @@ func TestFieldPageCanBeWrong(t *testing.T) {
 		{"invariant `circuit-breaker`", "invariant `no-spin`", "F052: the invariant no-spin finds no subject of the line first"},
 		{"row `hint-above-limit`", "row `hint-of-zero`", "F012: the row hint-of-zero finds no subject of the line first"},
 		{"| F003 |", "| F002 |", "F002: it is there twice"},
-		{"open: no contract of a limiter", "later", `limiter-model: "later" is neither a kind`},
-		{"open: no contract of a limiter", "open: no `Limiter`", "limiter-model: \"open: no `Limiter`\" quotes a name"},
+		{"open: timers without a goroutine", "later", `leak-census: "later" is neither a kind`},
+		{"open: timers without a goroutine", "open: no `Timer`", "leak-census: \"open: no `Timer`\" quotes a name"},
 	} {
 		t.Run(tt.want, func(t *testing.T) {
 			if !strings.Contains(text, tt.old) {

@@ -55,8 +55,8 @@ func size(s faultsim.Schedule) int {
 			}
 		}
 	}
-	add(s.AtOnce)
-	n += len(s.Outages) + len(s.Quotas)
+	add(s.AtOnce, s.Jitter != "")
+	n += len(s.Outages) + len(s.Quotas) + len(s.Serial) + len(s.Expiries)
 	for _, p := range s.Actions {
 		add(p.After != 0, p.Deadline != 0, p.Cancel != 0)
 		for _, faults := range p.Faults {

@@ -36,6 +36,7 @@ func Faulty() []Specimen {
 		cancels(), leftovers(), endings(), terminals(), effects(), reconciling(), web(), answers(), words(), asksEarly(), deletes(), spells(),
 		breakers(), layers(), batches(), results(), caches(), hooks(), webBodies(), streams(), observations(), pages(), empties(),
 		spending(), sessions(), owners(), spreading(), allowed(), escalations(), toolPolicies(), sinks(), hits(), overlaps(), winners(), tallies(),
+		credentials(), together(), jitters(), limiters(),
 	} {
 		all = append(all, part...)
 	}

@@ -64,10 +64,12 @@ func failing(t *testing.T, s Specimen) []string {
 }
 
 // sharper lists rules that say more exactly what another one finds as well:
-// whoever calls a tool after the cancel has not ended at the cancel either, and
-// whoever calls it without end passes every bound.
+// whoever calls a tool after the cancel has not ended at the cancel either,
+// whoever calls it without end passes every bound, and a tool that never learns of
+// the cancel does its work all the same.
 var sharper = map[string][]string{
 	"no-attempt-after-cancel": {"ends-at-cancel"},
+	"cancel-reaches-tool":     {"no-effect-after-end"},
 	"no-spin":                 {"stop-after-success", "attempts-bounded"},
 }
 
