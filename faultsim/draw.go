@@ -33,6 +33,7 @@ type drawnTool struct {
 	hints   []HintForm
 	can     func(*Fault) bool
 	items   *drawnItems // of a batch; nil: it is none
+	advised bool        // it has a word on retrying
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
@@ -54,6 +55,7 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 				*list = append(*list, Fault{Class: c, Done: true})
 			}
 		}
+		dt.advised = dt.advises()
 		dt.items = d.itemsOf(t)
 		if p.Attempt > 0 {
 			dt.add(p, Fault{Hang: true})
@@ -117,6 +119,7 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		if d.canary {
 			d.plant(t, &s)
 		}
+		d.advise(t, &s)
 		return s
 	})
 }

@@ -31,6 +31,10 @@ type Route struct {
 	// client and are there where they are listed.
 	Hints []HintForm
 
+	// Advice is the header in which the tool says of a failing answer whether it may
+	// be asked again, true or false, as in "X-Should-Retry". Empty: it does not say.
+	Advice string
+
 	// Volatile are the fields of the body that differ between attempts by
 	// nature, such as signatures and timestamps, as dotted paths; they are
 	// left out of what is compared.
@@ -101,6 +105,9 @@ func (r *route) can(f *Fault) bool {
 		return true
 	}
 	h, own := r.Failures[f.Class]
+	if f.Advice != trace.AdviceNone && (r.Advice == "" || !own && !double.Speaks(f.Class)) {
+		return false // there is no answer in which it could say so
+	}
 	if f.packed() && (own || f.Wrap != WrapNone || !double.Speaks(f.Class)) {
 		return false // an answer of the tool's own has its own words
 	}

@@ -327,6 +327,10 @@ func (f *Fault) option(name, value string) (err error) {
 		f.Deaf, err = true, bare(name, value)
 	case "say":
 		f.Say = value
+	case "advice":
+		if err = f.Advice.UnmarshalText([]byte(value)); err != nil || f.Advice == trace.AdviceNone {
+			err = fmt.Errorf("advice is %q; known are advice=retry and advice=stop", value)
+		}
 	case "wrap":
 		f.Wrap, err = wrapForm(value)
 	case "work":
@@ -334,7 +338,7 @@ func (f *Fault) option(name, value string) (err error) {
 	case "twice":
 		f.Twice, err = true, bare(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an attempt; known are items=, hint=, form=, after=, hang, done, deaf, cancel=, say=, wrap=, work=, twice", name)
+		err = fmt.Errorf("unknown option %q of an attempt; known are items=, hint=, form=, after=, hang, done, deaf, cancel=, say=, advice=, wrap=, work=, twice", name)
 	}
 	return err
 }

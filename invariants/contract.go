@@ -88,11 +88,14 @@ func (p *Policy) rules() []Invariant {
 		list = append(list, AttemptTimeout(p.Attempt), WholeAttempt(*p)) // before Returns: it is why the action hangs
 	}
 	list = append(list,
-		Returns(), NoRetryAfter(p.refused()...), StopAfterSuccess(), SameArguments(), OneKey(p.Key != ""),
+		Returns(), noRetryAfter(p.Advice == AdviceDecides, p.refused()), StopAfterSuccess(), SameArguments(), OneKey(p.Key != ""),
 		NoCallOnDeadContext(), NoAttemptAfterEnd(), NoAttemptAfterCancel(),
 		CancelReachesTool(), EndsAtCancel(), // in this order: a tool that never learns of it holds the action up
 		WithinDeadline(), NoFirstDelay(), HintHonoured(*p), WaitsInWindow(*p), noLastDelay(p, true),
 	)
+	if p.Advice != AdviceIgnored {
+		list = append(list, AdviceHeeded(*p))
+	}
 	if p.Reconcile {
 		list = append(list, ReconciledFirst(*p))
 	}

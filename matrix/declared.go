@@ -1,10 +1,16 @@
 package matrix
 
-import "github.com/rehearse-go/rehearse/faultsim"
+import (
+	"cmp"
+	"slices"
 
-// RowsFor returns the rows that [Run] plays for the adapter: [Rows], and behind
-// them those of what not every adapter declares. Without the declaration such
-// rows are left out, since a skipped line in every grid would say nothing.
+	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/invariants"
+)
+
+// RowsFor returns the rows that [Run] plays for the adapter: [Rows], and in each
+// group behind them those of what not every adapter declares. Without the
+// declaration such rows are left out, since a skipped line in every grid would say nothing.
 func RowsFor(a faultsim.Adapter) []Row {
 	rows := Rows()
 	if len(a.Policy.Tools) > 0 {
@@ -12,6 +18,9 @@ func RowsFor(a faultsim.Adapter) []Row {
 	}
 	if a.Policy.Spend > 0 {
 		rows = append(rows, spendRows()...)
+	}
+	if a.Policy.Advice != invariants.AdviceIgnored {
+		rows = append(rows, adviceRows()...)
 	}
 	if len(a.Allowed) > 0 {
 		rows = append(rows, allowedRows()...)
@@ -28,5 +37,6 @@ func RowsFor(a faultsim.Adapter) []Row {
 	if a.Observation != nil {
 		rows = append(rows, observationRows()...)
 	}
+	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.Group.place(), b.Group.place()) })
 	return rows
 }

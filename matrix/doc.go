@@ -36,11 +36,11 @@
 // meet; writes, with effects and with what two actions share; and what a hostile
 // tool sends. In each group the rows of the article come first, in its order.
 //
-// Behind them stand rows of what an adapter may declare ([RowsFor]): the end of
-// what an action may spend and of what many share, failures in a row, allowed
-// tools that are all down, further tools with policies of their own, callers that
-// fail together where the jitter spreads, and failures whose words leak where there
-// is an Observation.
+// Behind them stand rows of what an adapter may declare ([RowsFor]): further tools
+// with policies of their own, callers that fail together where the jitter spreads,
+// a tool's own word on retrying, allowed tools that are all down, the end of what
+// an action may spend and of what many share, failures in a row, and failures whose
+// words leak where there is an Observation.
 //
 // # Which rows apply
 //

@@ -34,7 +34,7 @@ func Faulty() []Specimen {
 		counting(), refusals(), successes(), arguments(), keys(), waits(), hints(), deadlines(),
 		cancels(), leftovers(), endings(), terminals(), effects(), reconciling(), web(), answers(), words(), asksEarly(), deletes(), spells(),
 		breakers(), layers(), batches(), results(), caches(), hooks(), webBodies(), observations(),
-		spending(), sessions(), owners(), spreading(), allowed(), escalations(), toolPolicies(),
+		spending(), sessions(), owners(), spreading(), allowed(), escalations(), toolPolicies(), advices(),
 	} {
 		all = append(all, part...)
 	}
