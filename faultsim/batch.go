@@ -80,7 +80,8 @@ func (b *batchSkills) can(f *Fault) bool {
 // can reports whether the double can answer as the fault plans.
 func (t *tool) can(f *Fault) bool {
 	_, batch := t.skills.(*batchSkills)
-	return (batch || f.Items == "") && t.skills.can(f)
+	_, http := t.skills.(*route)
+	return (batch || f.Items == "") && (http || f.Body == 0) && t.skills.can(f)
 }
 
 // A batchCall is one request.

@@ -70,9 +70,10 @@
 // whatever the caller sees), deaf (the end of the context changes nothing),
 // cancel= (counted from the attempt's arrival), say="…" (the words of a failure,
 // which are data and may lie), advice=retry or advice=stop (what it says itself of
-// another attempt), wrap=wrapped or wrap=joined (how a function tool
-// packs its error), work= (when the work is done, counted from the arrival) and
-// twice (the network delivers the call twice). Those of an action are after= (a
+// another attempt), wrap=wrapped or wrap=joined (how a function tool packs its
+// error), work= (when the work is done, counted from the arrival), body= (how long
+// the body of an HTTP answer takes to come, in pieces) and twice (the network
+// delivers the call twice). Those of an action are after= (a
 // pause before it begins), deadline= and cancel=. The tool * is the first that
 // Subject puts on the stage.
 //

@@ -116,6 +116,7 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		}
 		s.AtOnce = n > 1 && coin(t)
 		d.garnish(t, &s)
+		d.streams(t, &s)
 		if d.canary {
 			d.plant(t, &s)
 		}
@@ -249,10 +250,10 @@ func odd(at time.Duration) time.Duration {
 
 // seen is when the caller sees the fault's outcome, from the attempt's arrival.
 func (d *drawer) seen(f *Fault) time.Duration {
-	if a := d.p.Attempt; f.Hang || a > 0 && f.Latency > a {
+	if a := d.p.Attempt; f.Hang || a > 0 && f.takes() > a {
 		return a
 	}
-	return f.Latency
+	return f.takes()
 }
 
 // deadline draws the caller's deadline: around the instant of an attempt, or

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"sync"
@@ -77,12 +78,15 @@ func (x *exchange) answer(f *Fault) (*http.Response, error) {
 	case f.Done:
 		x.deliverWork(f)
 	}
-	timing := double.Timing{Latency: f.Latency, Hang: f.Hang, Deaf: f.Deaf}
+	timing := double.Timing{Latency: f.Latency, Hang: f.Hang && f.Body == 0, Deaf: f.Deaf}
 	if ended := timing.Play(ctx, nil, x.p); ended != 0 {
 		x.over(trace.Outcome{Class: ended}, nil, ctx.Err())
 		return nil, context.Cause(ctx)
 	}
 	reply := x.reply(f)
+	if f.Body > 0 && len(reply.Content()) == 0 {
+		return x.halfway(f)
+	}
 	resp, err := reply.Respond(x.req, time.Now())
 	if err != nil {
 		x.over(reply.Outcome(), nil, err)
@@ -118,10 +122,17 @@ func (x *exchange) deliver(f *Fault, reply *double.Reply, resp *http.Response) {
 func (x *exchange) ends(interrupted trace.Class) {
 	x.read.Store(true)
 	o := x.o
-	if interrupted != 0 {
-		o.Class = interrupted
+	switch interrupted {
+	case 0:
+		x.over(o, x.content, x.failure)
+		return
+	case trace.Reset:
+		x.failure = io.ErrUnexpectedEOF
+	default:
+		x.failure = context.Cause(x.req.Context())
 	}
-	x.over(o, x.content, x.failure)
+	o.Class, o.Code = interrupted, "" // the status was no answer
+	x.over(o, nil, x.failure)
 }
 
 // rest records the answer without waiting for the end of its body.
@@ -145,8 +156,11 @@ var latestBody atomic.Pointer[canonicalBody]
 // reply is the answer that the fault plans: the route's own, or the usual one
 // for its class.
 func (x *exchange) reply(f *Fault) double.Reply {
-	usual := double.Reply{Class: f.class()}
+	usual := double.Reply{Class: f.class(), Pieces: f.pieces()}
 	h := x.r.Failures[f.Class]
+	if f.Body > 0 {
+		usual.Class = trace.OK // as the status says
+	}
 	if usual.Class == trace.OK {
 		h = x.r.Answer
 		if !f.works() {
@@ -155,7 +169,7 @@ func (x *exchange) reply(f *Fault) double.Reply {
 	}
 	if h != nil {
 		own := double.Serve(h, x.req, x.in)
-		own.Class = usual.Class
+		own.Class, own.Pieces = usual.Class, usual.Pieces
 		usual = own
 	}
 	if f.Say != "" {

@@ -108,7 +108,7 @@ func (pl *player) loses(f *Fault) bool {
 func (pl *player) outcome(f *Fault, at, cancel time.Duration) (trace.Outcome, time.Duration) {
 	end := never
 	if !f.Hang {
-		end = at + f.Latency
+		end = at + f.takes()
 	}
 	limit, class := pl.limit(at, cancel)
 	if end > limit {

@@ -63,6 +63,13 @@ type Fault struct {
 	// has long given up. 0: as Done says.
 	Work time.Duration
 
+	// Body is how long the body of an HTTP answer takes, from the status on: it
+	// comes in pieces ([Route].Streams). Class is trace.OK, or trace.Reset where
+	// the connection breaks behind the first half of it; with Hang nothing comes
+	// behind that half, and no end. The status says success in all three, and
+	// the tool has done its work. 0: the body comes with the status.
+	Body time.Duration
+
 	// Twice: the network delivers the call twice, and the tool does its work
 	// for each, unless it knows the key.
 	Twice bool
@@ -100,7 +107,7 @@ func (f *Fault) validate() error {
 	for _, d := range [...]struct {
 		field string
 		value time.Duration
-	}{{"Hint", f.Hint}, {"Latency", f.Latency}, {"Cancel", f.Cancel}, {"Work", f.Work}} {
+	}{{"Hint", f.Hint}, {"Latency", f.Latency}, {"Cancel", f.Cancel}, {"Work", f.Work}, {"Body", f.Body}} {
 		if d.value < 0 {
 			return fmt.Errorf("%s is %v: times are counted forward; 0 is none", d.field, d.value)
 		}
@@ -122,6 +129,9 @@ func (f *Fault) validate() error {
 		return errors.New("Hang and Latency contradict each other: a tool that hangs does not answer; clear one")
 	}
 	if err := f.validWork(); err != nil {
+		return err
+	}
+	if err := f.validBody(); err != nil {
 		return err
 	}
 	return f.validWords()

@@ -45,7 +45,7 @@ func (x *trial) horizon() time.Duration {
 		add(max(plan.Cancel, 0))
 		for _, faults := range plan.Faults {
 			for i := range faults {
-				add(faults[i].Latency)
+				add(faults[i].takes())
 				add(faults[i].Hint)
 				add(faults[i].Work)
 			}

@@ -35,6 +35,10 @@ type Route struct {
 	// be asked again, true or false, as in "X-Should-Retry". Empty: it does not say.
 	Advice string
 
+	// Streams: the body of a success comes in pieces, over time, and may break
+	// or stop half-way. Faults with a Body can then happen, and are drawn.
+	Streams bool
+
 	// Volatile are the fields of the body that differ between attempts by
 	// nature, such as signatures and timestamps, as dotted paths; they are
 	// left out of what is compared.
@@ -100,6 +104,9 @@ func (r *route) unusable() error {
 func (r *route) can(f *Fault) bool {
 	if f.Hint > 0 && !slices.Contains(r.Hints, f.Form) {
 		return false
+	}
+	if f.Body > 0 {
+		return r.Streams && !f.packed()
 	}
 	if f.class() == trace.OK || f.Hang {
 		return true

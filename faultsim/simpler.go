@@ -77,6 +77,7 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 		withoutLastItem,
 		withoutFirstItem,
 		func(f *Fault) { f.Latency = 0 },
+		func(f *Fault) { f.Body = 0 },
 		func(f *Fault) { f.Twice = false },
 		func(f *Fault) { f.Done, f.Work = f.works(), 0 },
 		func(f *Fault) { f.Done, f.Work, f.Twice = false, 0, false },

@@ -37,7 +37,7 @@ func plainer(s Schedule, i int, d *drawer, yield func(Schedule) bool) bool {
 					break
 				}
 				g := f
-				g.Class, g.Hang, g.Done = p.Class, p.Hang, p.Done
+				g.Class, g.Hang, g.Done, g.Body = p.Class, p.Hang, p.Done, 0
 				if !yield(with(s, func(c *Schedule) { c.Actions[i].Faults[name][n] = g })) {
 					return false
 				}
@@ -99,6 +99,7 @@ func rounder(s Schedule, i int, yield func(Schedule) bool) bool {
 				func(f *Fault) *time.Duration { return &f.Latency },
 				func(f *Fault) *time.Duration { return &f.Cancel },
 				func(f *Fault) *time.Duration { return &f.Work },
+				func(f *Fault) *time.Duration { return &f.Body },
 			} {
 				now := *at(&p.Faults[name][n])
 				for t := range rounderTimes(now) {

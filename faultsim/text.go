@@ -93,6 +93,7 @@ func (f *Fault) write(b *strings.Builder) {
 	option(b, "cancel", f.Cancel)
 	f.writeWords(b)
 	option(b, "work", f.Work)
+	option(b, "body", f.Body)
 	if f.Twice {
 		b.WriteString(" twice")
 	}
@@ -243,6 +244,9 @@ func (p *parser) fault(words []string) error {
 	if f.Form != HintSeconds && f.Hint == 0 {
 		return p.errorf("form= stands without hint=: say how long the wait is that the tool asks for, or take form= out")
 	}
+	if f.validBody() != nil {
+		return p.errorf("body= is about the answer of a success, and about one that breaks (reset) or stops (hang) half-way: take it out, or change the class")
+	}
 	if f.packed() && f.validWords() != nil {
 		return p.errorf("say= and wrap= are the look of an error, and this attempt plans none: take them out")
 	}
@@ -335,10 +339,12 @@ func (f *Fault) option(name, value string) (err error) {
 		f.Wrap, err = wrapForm(value)
 	case "work":
 		f.Work, err = positive(name, value)
+	case "body":
+		f.Body, err = positive(name, value)
 	case "twice":
 		f.Twice, err = true, bare(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an attempt; known are items=, hint=, form=, after=, hang, done, deaf, cancel=, say=, advice=, wrap=, work=, twice", name)
+		err = fmt.Errorf("unknown option %q of an attempt; known are items=, hint=, form=, after=, hang, done, deaf, cancel=, say=, advice=, wrap=, work=, body=, twice", name)
 	}
 	return err
 }

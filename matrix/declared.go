@@ -10,7 +10,7 @@ import (
 
 // RowsFor returns the rows that [Run] plays for the adapter: [Rows], and in each
 // group behind them those of what not every adapter declares. Without the
-// declaration such rows are left out, since a skipped line in every grid would say nothing.
+// declaration such rows are left out (those of [Streaming] follow from the stage), since a skipped line in every grid would say nothing.
 func RowsFor(a faultsim.Adapter) []Row {
 	rows := Rows()
 	if len(a.Policy.Tools) > 0 {
@@ -37,6 +37,11 @@ func RowsFor(a faultsim.Adapter) []Row {
 	if a.Observation != nil {
 		rows = append(rows, observationRows()...)
 	}
+	return inGroups(rows)
+}
+
+// inGroups files rows by their groups, in order.
+func inGroups(rows []Row) []Row {
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.Group.place(), b.Group.place()) })
 	return rows
 }

@@ -39,7 +39,8 @@
 // Behind them stand rows of what an adapter may declare ([RowsFor]): further tools
 // with policies of their own, callers that fail together where the jitter spreads,
 // a tool's own word on retrying, allowed tools that are all down, the end of what
-// an action may spend and of what many share, failures in a row, and failures whose
+// an action may spend and of what many share, failures in a row, answers that come
+// in pieces, break or stop half-way where a route has Streams, and failures whose
 // words leak where there is an Observation.
 //
 // # Which rows apply

@@ -15,6 +15,7 @@ const (
 	Writes      Group = "writes"      // effects and what actions share
 	Adversarial Group = "adversarial" // what a hostile or muddled tool sends
 	Budgets     Group = "budgets"     // what one action may spend, and what many share; only where it is declared
+	Streaming   Group = "streaming"   // answers that come over time; only where a route has such
 	Observed    Group = "observation" // what is handed on of a failure; only where the adapter declares it
 )
 
@@ -30,7 +31,7 @@ func (g Group) orOwn() Group {
 
 // place is where the group stands in the grid.
 func (g Group) place() int {
-	return slices.Index([]Group{Basics, Timing, Writes, Adversarial, Budgets, Observed}, g)
+	return slices.Index([]Group{Basics, Timing, Writes, Adversarial, Budgets, Streaming, Observed}, g)
 }
 
 // furtherRows are the rows behind those of the article.

@@ -12,7 +12,8 @@ import (
 	"github.com/rehearse-go/rehearse/invariants"
 )
 
-// Run runs [RowsFor] the adapter, and its own rows after them, each as a
+// Run runs [RowsFor] the adapter, those of the group [Streaming] where one of its
+// routes has Streams, and its own rows after them, each as a
 // subtest on a fresh subject in virtual time. A row fails where the attempts or the
 // terminal are not those that the policy calls for, or where any rule that the
 // policy implies is broken. A row that cannot apply is skipped with the
@@ -80,8 +81,13 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 	if err != nil {
 		return Setting{}, nil, err
 	}
-	rows := append(RowsFor(a), own...)
-	return Setting{Policy: a.Policy, Can: can, Tools: names, breaker: a.Breaker, allowance: a.Allowance, allowed: a.Allowed, escalates: a.EscalatesAfter}, rows, validate(rows)
+	set := Setting{Policy: a.Policy, Can: can, Tools: names, breaker: a.Breaker, allowance: a.Allowance, allowed: a.Allowed, escalates: a.EscalatesAfter}
+	rows := RowsFor(a)
+	if set.streams() {
+		rows = inGroups(append(rows, streamingRows()...))
+	}
+	rows = append(rows, own...)
+	return set, rows, validate(rows)
 }
 
 // validate reports rows that cannot be run.

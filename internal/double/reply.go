@@ -28,6 +28,7 @@ type Reply struct {
 	Hint   Hint        //
 	Cut    bool        // the connection breaks after CutAt bytes of the body
 	CutAt  int         //
+	Pieces Pieces      // of a body that comes over time
 }
 
 // Outcome is what a caller sees of the reply.
@@ -70,7 +71,7 @@ func (r Reply) Respond(req *http.Request, now time.Time) (*http.Response, error)
 	if r.Cut {
 		cut = r.CutAt
 	}
-	return response(req, r.StatusCode(), h, r.Content(), cut), nil
+	return response(req, r.StatusCode(), h, r.Content(), cut, r.Pieces), nil
 }
 
 // StatusCode is the status of the response, where there is one.

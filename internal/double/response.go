@@ -13,7 +13,7 @@ import (
 
 // response builds what net/http's transport would return. The connection
 // breaks after cut bytes of the body; negative: it does not.
-func response(req *http.Request, status int, header http.Header, body []byte, cut int) *http.Response {
+func response(req *http.Request, status int, header http.Header, body []byte, cut int, p Pieces) *http.Response {
 	text := http.StatusText(status)
 	if text == "" {
 		text = "Unknown"
@@ -37,6 +37,9 @@ func response(req *http.Request, status int, header http.Header, body []byte, cu
 	if cut >= 0 && cut < len(body) {
 		d.body.rest, d.body.broken = body[:cut], true
 	}
+	if p.Over > 0 {
+		d.body.arrives(p)
+	}
 	resp.Body = &d.body
 	return resp
 }
@@ -51,7 +54,8 @@ type delivery struct {
 // Deliver lets the body of a response end with ctx, as net/http does, and
 // calls end once, when the answer has ended: at the end of its body, when the
 // body is closed, or when a read meets the end of ctx, which is then told in
-// interrupted; else that is 0. A response without a body has ended already.
+// interrupted; else that is 0, and [trace.Reset] where a read meets the break of
+// a body that comes in pieces. A response without a body has ended already.
 // Nil ctx never ends, which is for deaf tools.
 func Deliver(ctx context.Context, resp *http.Response, end func(interrupted trace.Class)) {
 	b, ok := resp.Body.(*responseBody)
@@ -71,6 +75,7 @@ type responseBody struct {
 	end    func(trace.Class)
 	ended  atomic.Bool
 	closed atomic.Bool
+	pace   *arrival // of a body that comes in pieces; nil: it is there at once
 }
 
 func (b *responseBody) Read(p []byte) (int, error) {
@@ -81,13 +86,31 @@ func (b *responseBody) Read(p []byte) (int, error) {
 		b.over(Ended(b.ctx))
 		return 0, context.Cause(b.ctx)
 	}
-	n := copy(p, b.rest)
+	ready := len(b.rest)
+	if b.pace != nil && len(p) > 0 {
+		n, ended, err := b.pace.await(b.ctx, len(b.rest))
+		if ended != 0 {
+			b.over(ended)
+			return 0, context.Cause(b.ctx)
+		}
+		if err != nil {
+			return 0, err
+		}
+		ready = n
+	}
+	n := copy(p, b.rest[:ready])
 	b.rest = b.rest[n:]
+	if b.pace != nil {
+		b.pace.taken += n
+	}
 	switch {
-	case len(b.rest) > 0 || len(p) == 0:
+	case len(b.rest) > 0 || len(p) == 0 || b.stalls():
 		return n, nil
 	case b.broken && n > 0:
 		return n, nil
+	case b.broken && b.pace != nil:
+		b.over(trace.Reset) // who leaves before that has not seen it
+		return 0, io.ErrUnexpectedEOF
 	case b.broken:
 		b.over(0)
 		return 0, io.ErrUnexpectedEOF
@@ -96,8 +119,14 @@ func (b *responseBody) Read(p []byte) (int, error) {
 	return n, io.EOF // with the last bytes, as net/http does where the length is known
 }
 
+// stalls reports whether the end of the body never comes.
+func (b *responseBody) stalls() bool { return b.pace != nil && b.pace.stall }
+
 func (b *responseBody) Close() error {
 	b.closed.Store(true)
+	if b.pace != nil {
+		b.pace.close()
+	}
 	b.over(0)
 	return nil
 }

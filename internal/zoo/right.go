@@ -81,6 +81,7 @@ func Right() []Specimen {
 		specimen("session-of-costs", sharing(someCost, func(*session) {})),
 		specimen("session-of-time", sharing(someTime, func(*session) {})),
 		specimen("http-broken-answer-asked-again", rereading(func() func(io.Reader, *forecast) error { return decodeAlone })),
+		specimen("http-hour-by-hour", readsHourly()),
 	}
 }
 

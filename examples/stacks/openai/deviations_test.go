@@ -209,3 +209,12 @@ func TestUnreadableAnswerIsNotRetried(t *testing.T) {
 	assert.Len(t, tr.Actions()[0].Attempts, 1)
 	assert.Contains(t, tr.Actions()[0].Error, "error parsing response json")
 }
+
+// An answer that breaks in the middle of its body is not asked for again,
+// though one that breaks before its status is.
+func TestBrokenBodyIsNotRetried(t *testing.T) {
+	r := chat
+	r.Streams = true
+	pin.Broken(t, adapter(policy, r), faultsim.One(faultsim.Fault{Class: trace.Reset, Body: 100 * time.Millisecond}),
+		"conforms", "given up after attempt 1 (reset), the policy allows 3")
+}

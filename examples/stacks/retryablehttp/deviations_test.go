@@ -280,3 +280,12 @@ func TestRequestAtTheInstantOfTheDeadlineIsARace(t *testing.T) {
 	}
 	t.Logf("%d of 100 runs sent a request at the instant of the deadline", sent)
 }
+
+// A retry covers an answer up to its status. One that breaks in the middle of
+// its body is the caller's, who has the first half.
+func TestBrokenBodyIsNotRetried(t *testing.T) {
+	r := service
+	r.Streams = true
+	pin.Broken(t, on(r, newClient), faultsim.One(faultsim.Fault{Class: trace.Reset, Body: 100 * time.Millisecond}),
+		"conforms", "given up after attempt 1 (reset), the policy allows 3")
+}

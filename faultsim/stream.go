@@ -1,0 +1,81 @@
+package faultsim
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/rehearse-go/rehearse/internal/double"
+	"github.com/rehearse-go/rehearse/trace"
+	"pgregory.net/rapid"
+)
+
+// validBody reports what makes a body in pieces unplayable.
+func (f *Fault) validBody() error {
+	switch {
+	case f.Body == 0:
+		return nil
+	case f.Hang && f.Class != 0:
+		return errors.New("Body and Hang with a Class contradict each other: a body that stops half-way has no class; clear Class")
+	case !f.Hang && f.class() != trace.OK && f.Class != trace.Reset:
+		return errors.New("Body is about the answer of a success, and about one that breaks (trace.Reset) or stops (Hang) half-way: clear it, or change Class")
+	}
+	return nil
+}
+
+// takes is how long the answer takes, from the arrival of the call to its end.
+func (f *Fault) takes() time.Duration { return f.Latency + f.Body }
+
+// pieces is how the body of the answer comes.
+func (f *Fault) pieces() double.Pieces {
+	return double.Pieces{Over: f.Body, Break: f.Class == trace.Reset, Stall: f.Hang}
+}
+
+// halfway answers a request whose body was to break or to stop half-way, where
+// the answer has no body: the connection does so before the status.
+func (x *exchange) halfway(f *Fault) (*http.Response, error) {
+	timing := double.Timing{Latency: f.Body, Hang: f.Hang, Deaf: f.Deaf}
+	ctx := x.req.Context()
+	if ended := timing.Play(ctx, nil, x.p); ended != 0 {
+		x.over(trace.Outcome{Class: ended}, nil, ctx.Err())
+		return nil, ctx.Err()
+	}
+	reply := double.Reply{Class: trace.Reset}
+	resp, err := reply.Respond(x.req, time.Now())
+	x.over(reply.Outcome(), nil, err)
+	return resp, err
+}
+
+// streams lets the bodies of HTTP tools that have such come in pieces: of
+// answers that break or hang, and of the success behind them. It comes after
+// everything else of a schedule, and draws nothing for other tools.
+func (d *drawer) streams(t *rapid.T, s *Schedule) {
+	for n := range d.tools {
+		tool := &d.tools[n]
+		if !tool.can(&Fault{Body: 1}) {
+			continue
+		}
+		for i := range s.Actions {
+			faults := s.Actions[i].Faults[tool.name]
+			if len(faults) > longestGarnished {
+				continue
+			}
+			for n := range faults {
+				d.stream(t, tool, &faults[n])
+			}
+			if oneIn(t, 4) && s.Actions[i].Faults != nil {
+				s.Actions[i].Faults[tool.name] = append(faults, Fault{Body: d.latency(t) - 30})
+			}
+		}
+	}
+}
+
+// stream lets the body of one answer come in pieces. What it planned of words
+// and work does not go with that.
+func (d *drawer) stream(t *rapid.T, tool *drawnTool, f *Fault) {
+	g := Fault{Class: f.Class, Hang: f.Hang, Latency: f.Latency, Cancel: f.Cancel, Deaf: f.Deaf, Body: 1}
+	if (f.Hang || f.class() != trace.OK) && tool.can(&g) && g.validBody() == nil && coin(t) {
+		g.Body = d.latency(t) - 30
+		*f = g
+	}
+}
