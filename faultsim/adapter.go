@@ -243,6 +243,17 @@ type hinted struct{ make func(time.Duration) error }
 
 func (h *hinted) Error() string { return h.make(0).Error() }
 
+// Advised is an error that says itself whether the tool may be called again, as
+// one with a flag or a method Retryable does: make is called with the word of each
+// fault, which can be none, and with its hint, which is 0 where there is none.
+func Advised(make func(advice trace.Advice, hint time.Duration) error) error { return &advised{make} }
+
+type advised struct {
+	make func(trace.Advice, time.Duration) error
+}
+
+func (a *advised) Error() string { return a.make(trace.AdviceNone, 0).Error() }
+
 // can reports whether the tool can answer as the fault plans.
 func (e Errors) can(f *Fault) bool {
 	if f.Empty {
@@ -257,15 +268,17 @@ func (e Errors) can(f *Fault) bool {
 		return false
 	}
 	_, hints := err.(*hinted)
+	_, advises := err.(*advised)
 	_, isValue := err.(*value)
-	return (f.Hint == 0 || hints) && !(f.packed() && isValue)
+	return (f.Hint == 0 || hints || advises) && (f.Advice == trace.AdviceNone || advises) && !(f.packed() && isValue)
 }
 
 // forms says that a function tool asks for waits in one form, if it has any
 // error that carries one.
 func (e Errors) forms() []HintForm {
 	for _, err := range e {
-		if _, ok := err.(*hinted); ok {
+		switch err.(type) {
+		case *hinted, *advised:
 			return []HintForm{HintSeconds}
 		}
 	}
@@ -282,6 +295,7 @@ func (e Errors) unusable() error {
 		}
 		h, hints := err.(*hinted)
 		_, isValue := err.(*value)
+		ad, advises := err.(*advised)
 		switch {
 		case c == trace.OK && isValue:
 			continue
@@ -293,6 +307,8 @@ func (e Errors) unusable() error {
 			wrong = fmt.Errorf("Errors[%v] is nil: give the tool's error, or leave the class out where it cannot happen", c)
 		case hints && h.make == nil:
 			wrong = fmt.Errorf("Errors[%v] is Hinted(nil): give the function that makes the error", c)
+		case advises && ad.make == nil:
+			wrong = fmt.Errorf("Errors[%v] is Advised(nil): give the function that makes the error", c)
 		default:
 			continue
 		}
@@ -307,8 +323,11 @@ func fails(c trace.Class) bool { return c > trace.OK && c <= trace.Unknown }
 // render is the tool's error for the fault.
 func (e Errors) render(f *Fault) error {
 	err := e[f.class()]
-	if h, ok := err.(*hinted); ok {
-		return h.make(f.Hint)
+	switch e := err.(type) {
+	case *hinted:
+		return e.make(f.Hint)
+	case *advised:
+		return e.make(f.Advice, f.Hint)
 	}
 	return err
 }

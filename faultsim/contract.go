@@ -46,7 +46,7 @@ func copyOf(p *invariants.Policy) invariants.Policy {
 func same(a, b *invariants.Policy) bool {
 	return a.ID == b.ID && a.MaxAttempts == b.MaxAttempts && a.Attempt == b.Attempt &&
 		a.Budget == b.Budget && a.BudgetCuts == b.BudgetCuts && a.Price == b.Price && a.Spend == b.Spend &&
-		alike(a.Retry, b.Retry) && alike(a.Undone, b.Undone) && alike(a.Desired, b.Desired) &&
+		alike(a.Retry, b.Retry) && a.Advice == b.Advice && alike(a.Undone, b.Undone) && alike(a.Desired, b.Desired) &&
 		sameBackoff(&a.Backoff, &b.Backoff) && sameHint(&a.Hint, &b.Hint) &&
 		a.Late == b.Late && a.BudgetLate == b.BudgetLate &&
 		a.Hedge == b.Hedge && a.Winner == b.Winner && a.Key == b.Key && a.Reconcile == b.Reconcile && a.Repeatable == b.Repeatable && a.Refresh == b.Refresh && sameTools(a.Tools, b.Tools)

@@ -70,11 +70,12 @@
 // hint=, form=date or form=ms, after= (the latency), hang, done (the work is done
 // whatever the caller sees), deaf (the end of the context changes nothing),
 // cancel= (counted from the attempt's arrival), say="…" (the words of a failure,
-// which are data and may lie), wrap=wrapped or wrap=joined (how a function tool
-// packs its error), work= (when the work is done, counted from the arrival),
-// body= (how long the body of an HTTP answer takes to come, in pieces) and twice
-// (the network delivers the call twice). A record to a [Sink] is planned in
-// the same form, and can panic. Those of an action are after= (a
+// which are data and may lie), advice=retry or advice=stop (what it says itself of
+// another attempt), wrap=wrapped or wrap=joined (how a function tool packs its
+// error), work= (when the work is done, counted from the arrival), body= (how long
+// the body of an HTTP answer takes to come, in pieces) and twice (the network
+// delivers the call twice). A record to a [Sink] is planned in the same form, and
+// can panic. Those of an action are after= (a
 // pause before it begins), deadline= and cancel=. The tool * is the first that
 // Subject puts on the stage.
 //
@@ -95,7 +96,8 @@
 //
 // [Tool] is a double of a Go function. Its [Errors] say how each class of failure
 // looks at this tool; a class that is not there cannot happen to it. [Hinted]
-// makes an error that carries a wait; [Value] answers a class with a value and no
+// makes an error that carries a wait, [Advised] one that says itself whether the
+// tool may be called again; [Value] answers a class with a value and no
 // error, as tools do that put their failures into the result, and for trace.OK the
 // answer that holds nothing. [Stage.Client] is
 // an HTTP client whose routes are tools: failures are statuses, Retry-After in

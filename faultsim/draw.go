@@ -39,6 +39,7 @@ type drawnTool struct {
 	hints   []HintForm
 	can     func(*Fault) bool
 	items   *drawnItems // of a batch; nil: it is none
+	advised bool        // it has a word on retrying
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
@@ -72,6 +73,7 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 				*list = append(*list, Fault{Class: c, Done: true})
 			}
 		}
+		dt.advised = dt.advises()
 		dt.items = d.itemsOf(t)
 		if p.Attempt > 0 {
 			dt.add(p, Fault{Hang: true})
@@ -152,6 +154,7 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		if d.jitter && coin(t) {
 			s.Jitter = jitterPins[1+below(t, len(jitterPins)-1)]
 		}
+		d.advise(t, &s)
 		return s
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -105,6 +106,7 @@ func (x *exchange) answer(f *Fault) (*http.Response, error) {
 func (x *exchange) deliver(f *Fault, reply *double.Reply, resp *http.Response) {
 	x.o, x.content = reply.Outcome(), reply.Content()
 	x.o.Hint, x.o.Slack = reply.Hint.Sent(time.Now())
+	x.o.Advice = f.Advice
 	if x.o.Failed() {
 		x.failure = errors.New(resp.Status)
 	}
@@ -180,6 +182,12 @@ func (x *exchange) reply(f *Fault) double.Reply {
 	}
 	if f.Say != "" {
 		usual.Body = double.Saying(usual.Class, f.Say)
+	}
+	if f.Advice != trace.AdviceNone {
+		if usual.Header = usual.Header.Clone(); usual.Header == nil {
+			usual.Header = http.Header{}
+		}
+		usual.Header.Set(x.r.Advice, strconv.FormatBool(f.Advice == trace.AdviceRetry))
 	}
 	usual.Hint = f.hint()
 	return usual

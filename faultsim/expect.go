@@ -154,7 +154,7 @@ func (pl *player) outcome(f *Fault, at, cancel time.Duration) (trace.Outcome, ti
 	if end > limit {
 		return trace.Outcome{Class: class}, limit
 	}
-	o := trace.Outcome{Class: f.class(), Hint: f.Hint, Items: f.Items}
+	o := trace.Outcome{Class: f.class(), Hint: f.Hint, Items: f.Items, Advice: f.Advice}
 	if f.Hint > 0 {
 		o.Slack = f.hint().Slack()
 	}

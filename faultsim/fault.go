@@ -56,6 +56,10 @@ type Fault struct {
 	// class decides.
 	Say string
 
+	// Advice is the failing tool's own word on whether it may be called again; zero:
+	// it says nothing. It is data, and what it does is the policy's to say.
+	Advice trace.Advice
+
 	// Wrap is how a function tool packs its error.
 	Wrap WrapForm
 

@@ -35,6 +35,10 @@ type Route struct {
 	// client and are there where they are listed.
 	Hints []HintForm
 
+	// Advice is the header in which the tool says of a failing answer whether it may
+	// be asked again, true or false, as in "X-Should-Retry". Empty: it does not say.
+	Advice string
+
 	// Streams: the body of a success comes in pieces, over time, and may break
 	// or stop half-way. Faults with a Body can then happen, and are drawn.
 	Streams bool
@@ -115,6 +119,9 @@ func (r *route) can(f *Fault) bool {
 		return true
 	}
 	h, own := r.Failures[f.Class]
+	if f.Advice != trace.AdviceNone && (r.Advice == "" || !own && !double.Speaks(f.Class)) {
+		return false // there is no answer in which it could say so
+	}
 	if f.packed() && (own || f.Wrap != WrapNone || !double.Speaks(f.Class)) {
 		return false // an answer of the tool's own has its own words
 	}

@@ -4,6 +4,8 @@ import (
 	"iter"
 	"maps"
 	"slices"
+
+	"github.com/rehearse-go/rehearse/trace"
 )
 
 // simpler yields schedules that are one step simpler than s.
@@ -98,6 +100,7 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 		func(f *Fault) { f.Deaf = false },
 		func(f *Fault) { f.Cancel = 0 },
 		func(f *Fault) { f.Say = "" },
+		func(f *Fault) { f.Advice = trace.AdviceNone },
 		func(f *Fault) { f.Wrap = WrapNone },
 		func(f *Fault) { f.Panic = false },
 	} {

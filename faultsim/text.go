@@ -351,6 +351,10 @@ func (f *Fault) option(name, value string) (err error) {
 		f.Deaf, err = true, bare(name, value)
 	case "say":
 		f.Say = value
+	case "advice":
+		if err = f.Advice.UnmarshalText([]byte(value)); err != nil || f.Advice == trace.AdviceNone {
+			err = fmt.Errorf("advice is %q; known are advice=retry and advice=stop", value)
+		}
 	case "wrap":
 		f.Wrap, err = wrapForm(value)
 	case "work":
@@ -362,7 +366,7 @@ func (f *Fault) option(name, value string) (err error) {
 	case "panic":
 		f.Panic, err = true, bare(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an attempt; known are empty, items=, hint=, form=, after=, hang, done, deaf, cancel=, say=, wrap=, work=, body=, twice, panic", name)
+		err = fmt.Errorf("unknown option %q of an attempt; known are empty, items=, hint=, form=, after=, hang, done, deaf, cancel=, say=, advice=, wrap=, work=, body=, twice, panic", name)
 	}
 	return err
 }

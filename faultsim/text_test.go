@@ -40,6 +40,7 @@ func anySchedule() *rapid.Generator[Schedule] {
 		if !f.Hang && f.class() != trace.OK {
 			f.Say = rapid.OneOf(rapid.Just(""), rapid.String(), rapid.SampledFrom([]string{`"`, "#", " a=b ", "line\nbreak", "\xff"})).Draw(t, "say")
 			f.Wrap = rapid.SampledFrom(wrapForms).Draw(t, "wrap")
+			f.Advice = rapid.SampledFrom([]trace.Advice{trace.AdviceNone, trace.AdviceRetry, trace.AdviceStop}).Draw(t, "advice")
 		}
 		f.Work = duration.Draw(t, "work")
 		f.Twice = rapid.Bool().Draw(t, "twice")
@@ -184,6 +185,7 @@ func TestMalformedTextNamesLineAndFix(t *testing.T) {
 		head + "  weather 1 ok hang after=1s\n",
 		head + "  weather 1 throttled form=date\n",
 		head + "  weather 1 transient slow\n",
+		head + "  weather 1 transient advice=perhaps\n",
 		head + "  weather 1 transient cancel=0s\n",
 		head + "  \"weather 1 transient\n",
 		head + "  \"weather\"1 transient\n",
@@ -208,6 +210,9 @@ func TestUnplayableScheduleNamesTheField(t *testing.T) {
 		One(Fault{Class: trace.Throttled, Form: HintDate}),
 		One(Fault{Class: trace.Transient, Latency: 366 * 24 * time.Hour}),
 		One(Fault{Hang: true, Latency: time.Second}),
+		One(Fault{Class: trace.Transient, Advice: 9}),
+		One(Fault{Hang: true, Advice: trace.AdviceStop}),
+		One(Fault{Class: trace.Transient, Advice: trace.AdviceStop}),
 		{Actions: []Plan{{Deadline: -time.Second}}},
 		One(Fail(trace.Invalid)),
 		One(Throttle(time.Second)),

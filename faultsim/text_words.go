@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rehearse-go/rehearse/trace"
 )
 
 // sayOption is the option whose value is a Go string: words have spaces.
@@ -13,6 +15,9 @@ const sayOption = "say="
 func (f *Fault) writeWords(b *strings.Builder) {
 	if f.Say != "" {
 		b.WriteString(" " + sayOption + strconv.Quote(f.Say))
+	}
+	if f.Advice != trace.AdviceNone {
+		b.WriteString(" advice=" + f.Advice.String())
 	}
 	if f.Wrap != WrapNone {
 		b.WriteString(" wrap=" + string(f.Wrap))

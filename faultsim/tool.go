@@ -94,7 +94,7 @@ func (c *call[In, Out]) answer(f *Fault) (out Out, o trace.Outcome, err error) {
 		if f.packed() {
 			c.own, err = err, f.pack(c.t.name, err)
 		}
-		return none, trace.Outcome{Class: f.Class, Hint: f.Hint}, err
+		return none, trace.Outcome{Class: f.Class, Hint: f.Hint, Advice: f.Advice}, err
 	}
 	if f.Empty {
 		out, _ = valued[Out](c.errs, f)

@@ -62,6 +62,10 @@ func (f *Fault) validWords() error {
 	switch {
 	case !slices.Contains(wrapForms, f.Wrap):
 		return fmt.Errorf("Wrap is %q: say Wrapped or Joined", f.Wrap)
+	case f.Advice > trace.AdviceStop:
+		return fmt.Errorf("Advice is %d, which does not exist: say AdviceRetry or AdviceStop", f.Advice)
+	case f.Advice != trace.AdviceNone && (f.Hang || f.class() == trace.OK):
+		return errors.New("Advice is the word of a failure, and this attempt plans none that answers: give it a failing class, or clear it")
 	case f.packed() && (f.Hang || f.class() == trace.OK):
 		return errors.New("Say and Wrap are the look of an error, and this attempt plans none: give it a failing class that answers, or clear them")
 	}

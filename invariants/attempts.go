@@ -75,7 +75,11 @@ func events(attempts []trace.Attempt) []int {
 // its series (field case F016). Without classes it takes those that waiting
 // cannot mend: quota-exhausted, invalid, unauthenticated, forbidden, not-found,
 // conflict, declined and unknown.
-func NoRetryAfter(list ...trace.Class) Invariant {
+func NoRetryAfter(list ...trace.Class) Invariant { return noRetryAfter(false, list) }
+
+// noRetryAfter is NoRetryAfter; decides says that a failure which calls itself
+// retryable is no refusal, whatever its class.
+func noRetryAfter(decides bool, list []trace.Class) Invariant {
 	refused := classSet(list...)
 	if len(list) == 0 {
 		refused = classSet(trace.QuotaExhausted, trace.Invalid, trace.Unauthenticated, trace.Forbidden,
@@ -85,7 +89,7 @@ func NoRetryAfter(list ...trace.Class) Invariant {
 		func(a *trace.Action, s *trace.Series) (v Verdict) {
 			for i := range s.Attempts {
 				at := &s.Attempts[i]
-				if !at.Seen || !refused.has(at.Outcome.Class) || at.Outcome.Items != "" {
+				if !at.Seen || !refused.has(at.Outcome.Class) || at.Outcome.Items != "" || decides && at.Outcome.Advice == trace.AdviceRetry {
 					continue // of a batch, the items decide: see [BatchRetry]
 				}
 				v.Applied++

@@ -29,7 +29,7 @@ func (p Policy) Content() json.RawMessage {
 func (p Policy) MarshalJSON() ([]byte, error) {
 	return json.Marshal(policyText{
 		ID: p.ID, MaxAttempts: attempts(p.MaxAttempts), Attempt: span(p.Attempt), Budget: span(p.Budget), BudgetCuts: p.BudgetCuts,
-		Price: p.Price, Spend: p.Spend, Retry: p.Retry, Undone: p.Undone, Desired: p.Desired,
+		Price: p.Price, Spend: p.Spend, Retry: p.Retry, Advice: p.Advice, Undone: p.Undone, Desired: p.Desired,
 		Backoff: backoffText{
 			Base: span(p.Backoff.Base), Factor: p.Backoff.Factor, Cap: span(p.Backoff.Cap),
 			CapIs: p.Backoff.CapIs, Jitter: p.Backoff.Jitter, Delays: spans(p.Backoff.Delays),
@@ -49,7 +49,7 @@ func (p *Policy) UnmarshalJSON(text []byte) error {
 	}
 	*p = Policy{
 		ID: t.ID, MaxAttempts: int(t.MaxAttempts), Attempt: time.Duration(t.Attempt), Budget: time.Duration(t.Budget), BudgetCuts: t.BudgetCuts,
-		Price: t.Price, Spend: t.Spend, Retry: t.Retry, Undone: t.Undone, Desired: t.Desired,
+		Price: t.Price, Spend: t.Spend, Retry: t.Retry, Advice: t.Advice, Undone: t.Undone, Desired: t.Desired,
 		Backoff: Backoff{
 			Base: time.Duration(t.Backoff.Base), Factor: t.Backoff.Factor, Cap: time.Duration(t.Backoff.Cap),
 			CapIs: t.Backoff.CapIs, Jitter: t.Backoff.Jitter, Delays: durations(t.Backoff.Delays),
@@ -69,6 +69,7 @@ type policyText struct {
 	Price       int           `json:"price,omitzero"`
 	Spend       int           `json:"spend,omitzero"`
 	Retry       []trace.Class `json:"retry,omitempty"`
+	Advice      AdviceUse     `json:"advice,omitzero"`
 	Undone      []trace.Class `json:"undone,omitempty"`
 	Desired     []trace.Class `json:"desired,omitempty"`
 	Backoff     backoffText   `json:"backoff,omitzero"`

@@ -135,12 +135,15 @@ func (p *Policy) rules() []Invariant {
 		Returns())
 	list = append(list, p.refreshRules()...)
 	list = append(list,
-		NoRetryAfter(p.refused()...), StopAfterSuccess(), SameArguments(), OneKey(p.Key != ""),
+		noRetryAfter(p.Advice == AdviceDecides, p.refused()), StopAfterSuccess(), SameArguments(), OneKey(p.Key != ""),
 		NoCallOnDeadContext(), NoAttemptAfterEnd(), NoAttemptAfterCancel(),
 		CancelReachesTool(), EndsAtCancel(), // in this order: a tool that never learns of it holds the action up
 		WithinDeadline(), NoEffectAfterEnd(), // a tool that was not told of the end works on behind it
 		NoFirstDelay(), HintHonoured(*p), WaitsInWindow(*p), noLastDelay(p, true),
 	)
+	if p.Advice != AdviceIgnored {
+		list = append(list, AdviceHeeded(*p))
+	}
 	if p.Reconcile {
 		list = append(list, ReconciledFirst(*p))
 	}

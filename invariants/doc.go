@@ -54,7 +54,7 @@
 // Each names one fault, needs no policy or little of it, and reads well in a
 // report: [MaxAttempts], [NoRetryAfter], [StopAfterSuccess], [SameArguments],
 // [OneKey], [OneEffect], [NoFirstDelay], [NoLastDelay], [WaitsInWindow],
-// [HintHonoured], [WithinDeadline], [WithinBudget], [WithinSpend], [AttemptTimeout], [WholeAttempt],
+// [HintHonoured], [WithinDeadline], [WithinBudget], [WithinSpend], [AdviceHeeded], [AttemptTimeout], [WholeAttempt],
 // [NoAttemptAfterCancel], [NoCallOnDeadContext], [EndsAtCancel],
 // [CancelReachesTool], [NoAttemptAfterEnd], [NoEffectAfterEnd], [HonestEnding], [OneTerminal],
 // [NothingLeft], [Returns], [NoPanic], [NoSpin]. [Policy.Invariants] is all
@@ -183,6 +183,7 @@
 //
 // Good libraries differ, so the policy declares:
 //
+//   - what a failure's own word on retrying does: Advice (nothing, stops, decides)
 //   - a hint against the own backoff: Hint.Use (greater, replace, ignore)
 //   - a hint above the limit: Hint.Limit and Hint.Over (stop, clamp, ignore)
 //   - whether a hint starts the backoff anew: Hint.Resets

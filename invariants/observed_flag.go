@@ -77,7 +77,7 @@ func (p *Policy) again(a *trace.Action, at *trace.Attempt) (again, clear bool) {
 
 // repeats reports whether the failure is worth retrying and safe to retry.
 func (p *Policy) repeats(o trace.Outcome) bool {
-	return p.Retries(ownTimeout(o.Class)) && p.safe(&o)
+	return p.retries(&o) && p.safe(&o)
 }
 
 // ownTimeout reads a cancelled attempt as the timeout that it is for code that

@@ -47,6 +47,9 @@ type Policy struct {
 	// refusal and ends the action; trace.Unknown is no exception.
 	Retry []trace.Class
 
+	// Advice is what a failure's own word on retrying does. Zero: nothing.
+	Advice AdviceUse
+
 	// Undone lists further classes whose answer proves that the tool did
 	// nothing, beside those where this lies in the meaning of the class
 	// (throttled, not-connected, forbidden and the like). A service that sheds

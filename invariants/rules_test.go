@@ -128,6 +128,12 @@ func TestEachInvariantFindsItsFaultAndNothingElse(t *testing.T) {
 			{"after the budget", begin().At(150*ms+1).Until(150*ms).Call("w", pune)},
 			{"F048: the last attempt is not cut", begin().At(110*ms).Until(210*ms).Call("w", pune)},
 		}, []subject{{"F048: the last attempt is cut", begin().At(110*ms).Until(150*ms).Call("w", pune)}}, begin()},
+		{AdviceHeeded(Policy{MaxAttempts: 3, Advice: AdviceStops}), []subject{
+			{"a final word", begin().Call("w", pune).AnswerTo(1, final).Call("w", pune)},
+		}, []subject{
+			{"and it ends there", begin().Call("w", pune).AnswerTo(1, final).Fail("503")},
+			{"beside a retryable one", begin().Call("w", pune).AnswerTo(1, willing).Call("w", pune).AnswerTo(2, final).Fail("503")},
+		}, tries(transient, ok)},
 		{AllowedTools("w", "weather", "x"), []subject{
 			{"the forbidden one when the approved one is down", tries(transient, transient).Call("y", pune).Answer(ok).End()},
 		}, []subject{

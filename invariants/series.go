@@ -159,14 +159,10 @@ func (s *Series) byClass(o *trace.Outcome, at time.Duration) (Decision, bool) {
 	if o.Class == trace.Declined {
 		return stop(trace.ReasonDeclined, at), true
 	}
-	class := o.Class
-	if class == trace.Cancelled {
-		class = trace.Timeout // the code under test ended its own attempt
-	}
 	used := s.p.MaxAttempts != Unlimited && s.attempts >= s.p.MaxAttempts
 	var d Decision
 	switch {
-	case !s.p.Retries(class), o.Class == trace.Partial && o.Items != "": // none of its items is retried
+	case !s.p.retries(o), o.Class == trace.Partial && o.Items != "": // none of its items is retried
 		d = stop(s.p.refusal(o), at)
 		if d.Reason != trace.ReasonOutcomeUnknown {
 			d.also |= reasonSet(trace.ReasonRefused)
@@ -181,7 +177,7 @@ func (s *Series) byClass(o *trace.Outcome, at time.Duration) (Decision, bool) {
 	default:
 		return Decision{}, false
 	}
-	if s.own(o) && !s.p.Retries(class) {
+	if s.own(o) && !s.p.retries(o) {
 		d = ownConflict(d)
 	}
 	d.also |= reasonSet(trace.ReasonEscalated)

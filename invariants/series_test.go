@@ -17,6 +17,9 @@ var (
 	down  = trace.Outcome{Class: trace.Transient}
 	hangs = trace.Outcome{Class: trace.Timeout}
 	fine  = trace.Outcome{Class: trace.OK}
+
+	final   = trace.Outcome{Class: trace.Transient, Advice: trace.AdviceStop}
+	willing = trace.Outcome{Class: trace.Forbidden, Advice: trace.AdviceRetry}
 )
 
 func throttled(hint time.Duration) trace.Outcome {
@@ -78,6 +81,12 @@ func TestDecisionAfterOneAnswer(t *testing.T) {
 		{"F028: said to be not done", write, 0, 0, trace.Outcome{Class: trace.Timeout, Effect: trace.EffectNotDone}, 0, goes(time.Second, time.Second)},
 		{"the next attempt is paid for", with(second, func(p *Policy) { p.Price, p.Spend = 2, 4 }), 0, 0, down, 0, goes(time.Second, time.Second)},
 		{"the next attempt costs a unit too much", with(second, func(p *Policy) { p.Price, p.Spend = 2, 3 }), 0, 0, down, 7, stops(trace.ReasonBudget, 7, 7)},
+		{"its own word is not read", second, 0, 0, final, 0, goes(time.Second, time.Second)},
+		{"its own word stops it", with(second, func(p *Policy) { p.Advice = AdviceStops }), 0, 0, final, 3, stops(trace.ReasonRefused, 3, 3)},
+		{"its own word stops a write", with(write, func(p *Policy) { p.Advice = AdviceStops }), 0, 0, final, 3, stops(trace.ReasonOutcomeUnknown, 3, 3)},
+		{"a refusal that calls itself retryable is one", with(second, func(p *Policy) { p.Advice = AdviceStops }), 0, 0, willing, 3, stops(trace.ReasonRefused, 3, 3)},
+		{"unless the word decides", with(second, func(p *Policy) { p.Advice = AdviceDecides }), 0, 0, willing, 3, goes(time.Second, time.Second)},
+		{"a business no is none to talk about", with(second, func(p *Policy) { p.Advice = AdviceDecides }), 0, 0, trace.Outcome{Class: trace.Declined, Advice: trace.AdviceRetry}, 3, stops(trace.ReasonDeclined, 3, 3)},
 		{"own backoff", second, 0, 0, down, 0, goes(time.Second, time.Second)},
 		{"F009: the hint is longer", second, 0, 0, throttled(5 * time.Second), 0, hinted(goes(5*time.Second, 5*time.Second))},
 		{"F009: the hint is shorter", second, 0, 0, throttled(500 * ms), 0, goes(time.Second, time.Second)},

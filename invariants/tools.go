@@ -66,7 +66,7 @@ func (p *Policy) each() (list []Policy, names []string) {
 // held to those of its tools.
 var ofAttempts = []string{
 	"attempt-timeout", "whole-attempt", "no-retry-after-refusal", "one-key",
-	"reconciled-first", "attempts-bounded", "within-spend", "one-effect",
+	"advice-heeded", "reconciled-first", "attempts-bounded", "within-spend", "one-effect",
 }
 
 // rulesOfTools lists the narrow rules of a policy whose tools have policies of
@@ -88,6 +88,9 @@ func (p *Policy) rulesOfTools() []Invariant {
 	for i := range list { // a rule is there where one of the policies calls for it
 		all.Attempt, all.Budget = max(all.Attempt, list[i].Attempt), max(all.Budget, list[i].Budget)
 		all.Reconcile, all.Spend = all.Reconcile || list[i].Reconcile, max(all.Spend, list[i].Spend)
+		if all.Advice == AdviceIgnored {
+			all.Advice = list[i].Advice
+		}
 		all.Repeatable = all.Repeatable && list[i].Repeatable && list[i].Key == ""
 		if list[i].MaxAttempts != Unlimited {
 			all.MaxAttempts = list[i].MaxAttempts

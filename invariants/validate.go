@@ -45,6 +45,7 @@ func (p *Policy) Validate() error {
 	v.want(p.BudgetLate == LateStop || p.BudgetLate == LateWait, "BudgetLate", "is %q; say LateStop or LateWait", p.BudgetLate)
 	v.want(p.Winner == WinnerEither || p.Winner == WinnerSuccess || p.Winner == WinnerCancel, "Winner", "is %q; say WinnerEither, WinnerSuccess or WinnerCancel", p.Winner)
 	v.want(p.Budget > 0 || !p.BudgetCuts && p.BudgetLate == LateStop, "Budget", "is 0 while BudgetCuts or BudgetLate speak of it: set a budget or clear them")
+	v.advice(p)
 	v.tools(p)
 	return errors.Join(v.found...)
 }

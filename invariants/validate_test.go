@@ -41,6 +41,7 @@ func TestContradictionsAreNamedWithTheirFix(t *testing.T) {
 		{"Budget", func(p *Policy) { p.BudgetCuts = true }},
 		{"Budget", func(p *Policy) { p.BudgetLate = LateWait }},
 		{"Late", func(p *Policy) { p.Late = "never" }},
+		{"Advice", func(p *Policy) { p.Advice = "perhaps" }},
 		{"BudgetLate", func(p *Policy) { p.Budget, p.BudgetLate = time.Second, "never" }},
 		{"Retry", func(p *Policy) { p.Retry = []trace.Class{0} }},
 		{"Retry", func(p *Policy) { p.Retry = []trace.Class{99} }},

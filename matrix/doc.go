@@ -40,7 +40,8 @@
 // in basics, further tools with policies of their own, where the policy has
 // Tools; in timing, a success behind a cancel, where the policy names the Winner,
 // the ends of a jitter that the stage can pin, and callers that fail together, where the jitter Spreads; in adversarial,
-// allowed tools that are all down, where some are Allowed; and the groups
+// a tool's own word on retrying, where the policy reads its Advice, and allowed
+// tools that are all down, where some are Allowed; and the groups
 //
 //   - streaming: answers that come in pieces, break or stop half-way, where a
 //     route has Streams

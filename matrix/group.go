@@ -57,6 +57,7 @@ func shelves() []shelf {
 		{Timing, jitterRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Backoff.Jitter != (invariants.Jitter{}) }},
 		{Writes, writeRows, nil},
 		{Adversarial, adversarialRows, nil},
+		{Adversarial, adviceRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Advice != invariants.AdviceIgnored }},
 		{Adversarial, allowedRows, func(s *Setting, _ *faultsim.Adapter) bool { return len(s.allowed) > 0 }},
 		{Streaming, streamingRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.streams() }},
 		{Paged, pageRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Pages > 1 }},

@@ -61,7 +61,7 @@ func size(s faultsim.Schedule) int {
 		add(p.After != 0, p.Deadline != 0, p.Cancel != 0)
 		for _, faults := range p.Faults {
 			for _, f := range faults {
-				add(f != (faultsim.Fault{}), f.Hint != 0, f.Form != "", f.Latency != 0, f.Done, f.Deaf, f.Cancel != 0, f.Say != "", f.Wrap != "", f.Work != 0, f.Twice, f.Panic)
+				add(f != (faultsim.Fault{}), f.Hint != 0, f.Form != "", f.Latency != 0, f.Done, f.Deaf, f.Cancel != 0, f.Say != "", f.Advice != 0, f.Wrap != "", f.Work != 0, f.Twice, f.Panic)
 			}
 		}
 	}

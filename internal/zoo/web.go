@@ -79,6 +79,8 @@ type webAgent struct {
 	leaky  bool
 	// refused reads a refusal off the body of a failure; nil: the status says it
 	refused func(body []byte) bool
+	// word is the header in which the tool says whether it may be asked again
+	word string
 	// pause is the wait before the next attempt; nil: the longer of its own and
 	// the tool's
 	pause  func(own time.Duration, err error) time.Duration
@@ -154,6 +156,9 @@ func (a *webAgent) once(ctx context.Context) (f forecast, err error) {
 
 func (a *webAgent) failure(resp *http.Response) error {
 	e := &statusError{status: resp.StatusCode, after: a.hint(resp.Header), again: a.retry(resp.StatusCode), asks: resp.Header.Get("Retry-After") != ""}
+	if a.word != "" {
+		e.again = e.again && resp.Header.Get(a.word) != "false"
+	}
 	if a.refused == nil && !a.quotes {
 		return e
 	}

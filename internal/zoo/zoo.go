@@ -35,7 +35,7 @@ func Faulty() []Specimen {
 		counting(), refusals(), successes(), arguments(), keys(), waits(), hints(), deadlines(),
 		cancels(), leftovers(), endings(), terminals(), effects(), reconciling(), web(), answers(), words(), asksEarly(), deletes(), spells(),
 		breakers(), layers(), batches(), results(), caches(), hooks(), webBodies(), streams(), observations(), pages(), empties(),
-		spending(), sessions(), owners(), spreading(), allowed(), escalations(), toolPolicies(), sinks(), hits(), overlaps(), winners(), tallies(),
+		spending(), sessions(), owners(), spreading(), allowed(), escalations(), toolPolicies(), advices(), sinks(), hits(), overlaps(), winners(), tallies(),
 		credentials(), together(), jitters(), limiters(),
 	} {
 		all = append(all, part...)
