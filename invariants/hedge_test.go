@@ -58,6 +58,8 @@ func TestOverlapsAndHedges(t *testing.T) {
 		{"beside one that never answers", NoOverlap(), two(time.Second), "attempt 2 of w began while attempt 1 was under way"},
 		{"behind one whose time is over", NoOverlap(), begin().Until(time.Second).Call("w", pune).Until(0).After(time.Second).Call("w", pune), ""},
 		{"behind one that was interrupted", NoOverlap(), begin().Call("w", pune).Interrupt(trace.Timeout).Call("w", pune), ""},
+		{"as one is cancelled", NoOverlap(), two(time.Second).AnswerTo(1, left).AnswerTo(2, ok), ""},
+		{"as one is answered", NoOverlap(), two(time.Second).AnswerTo(1, trace.Outcome{Class: transient}).AnswerTo(2, ok), "attempt 2 of w began while attempt 1 was under way"},
 		{"other arguments", NoOverlap(), begin().Call("w", pune).Call("w", `{"City":"Oslo"}`), ""},
 
 		{"a hedge", hedged, two(time.Second).AnswerTo(2, ok).AnswerTo(1, left).End(), ""},

@@ -13,7 +13,7 @@ import (
 func overlaps() []Specimen {
 	return []Specimen{
 		{"left-attempt-works-on", "The attempt runs in a goroutine, a timer gives it up, and nothing ends its context before the next one begins.",
-			"F031", "no-overlap", agents(withoutAttempt(), failures(), leaves)},
+			"F031", "no-overlap", agents(withoutAttempt(), failures(), leaves(false))},
 		{"hedge-at-once", "The delay of the hedge has no unit, and the second request goes out beside the first.",
 			tailAtScale, "hedged", hedging(func(h *hedger[forecast]) { h.after = hedgeAfter / time.Millisecond })},
 		{"hedge-loser-works-on", "The first answer is returned, and the contexts of the others end with their own time.",
@@ -34,8 +34,13 @@ func withoutAttempt() invariants.Policy {
 	return with(func(p *invariants.Policy) { p.MaxAttempts, p.Attempt, p.Backoff = 2, 0, invariants.Backoff{} })
 }
 
-// leaves gives an attempt up after 100 ms, and tries again.
-func leaves(ctx context.Context, call tool) (forecast, error) {
+// leaves gives an attempt up after 150 ms, and tries again; tidily: it ends the
+// context of the attempt that it leaves.
+func leaves(tidily bool) ask {
+	return func(ctx context.Context, call tool) (forecast, error) { return leave(ctx, call, tidily) }
+}
+
+func leave(ctx context.Context, call tool, tidily bool) (forecast, error) {
 	type answer struct {
 		f   forecast
 		err error
@@ -47,15 +52,19 @@ func leaves(ctx context.Context, call tool) (forecast, error) {
 			return forecast{}, err
 		}
 		answers := make(chan answer, 1)
+		attempt, end := context.WithCancel(ctx)
+		defer end()
 		go func() {
-			f, err := call(ctx, pune)
+			f, err := call(attempt, pune)
 			answers <- answer{f, err}
 		}()
 		var a answer
 		select {
 		case a = <-answers:
-		case <-time.After(100 * time.Millisecond):
-			a.err = errUnavailable
+		case <-time.After(150 * time.Millisecond):
+			if a.err = errUnavailable; tidily {
+				end()
+			}
 		case <-ctx.Done():
 			return forecast{}, ctx.Err()
 		}

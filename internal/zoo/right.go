@@ -83,6 +83,7 @@ func Right() []Specimen {
 		specimen("read-through-cache", caching(func(*cache) {})),
 		specimen("cache-by-the-whole-key", caching(func(c *cache) { c.units = true })),
 		specimen("shared-request", joining(func(*flights) {})),
+		specimen("watchdog-ends-the-attempt", agents(withoutAttempt(), failures(), leaves(true))),
 		specimen("hedged-read", hedging(func(*hedger[forecast]) {})),
 		specimen("hedged-payment", hedgedPayment(false)),
 		specimen("goes-on-for-hours", agents(steady(), failures(), hours)),
