@@ -29,6 +29,9 @@ type exchange struct {
 	o       trace.Outcome
 	content []byte
 	failure error
+
+	asked []trace.Item // of a batch
+	order []string     // the items of the action, as it first sent them
 }
 
 func (x *exchange) run() (*http.Response, error) {
@@ -45,7 +48,15 @@ func (x *exchange) run() (*http.Response, error) {
 	if h := in.Header.Get(x.s.policy.Key); key == "" && h != "" {
 		key = h
 	}
-	x.p = x.s.rec.Call(x.req.Context(), trace.Call{Tool: x.r.Tool, Role: x.r.Role, Args: in.Args, Key: key})
+	call := trace.Call{Tool: x.r.Tool, Role: x.r.Role, Args: in.Args, Key: key}
+	if x.r.Batch != nil {
+		x.asked = x.r.Batch.asked(in.Body)
+		call.Items = trace.ItemsOf(x.asked...)
+	}
+	x.p = x.s.rec.Call(x.req.Context(), call)
+	if x.r.Batch != nil {
+		x.order = x.s.sent(x.r.tool, x.p, x.asked)
+	}
 	var f Fault
 	if x.r.Role == trace.RoleAttempt {
 		f, x.a = x.s.arrive(x.r.tool, x.p)
@@ -95,6 +106,9 @@ func (x *exchange) answer(f *Fault) (*http.Response, error) {
 // deliver lets the answer end with the response's body.
 func (x *exchange) deliver(f *Fault, reply *double.Reply, resp *http.Response) {
 	x.o, x.content = reply.Outcome(), reply.Content()
+	if x.r.Batch != nil && (x.o.Class == trace.OK || x.o.Class == trace.Partial) {
+		x.o.Items = trace.ItemsOf(x.went(f)...)
+	}
 	x.o.Hint, x.o.Slack = reply.Hint.Sent(time.Now())
 	if x.o.Failed() {
 		x.failure = errors.New(resp.Status)
@@ -145,6 +159,9 @@ var latestBody atomic.Pointer[canonicalBody]
 // for its class.
 func (x *exchange) reply(f *Fault) double.Reply {
 	usual := double.Reply{Class: f.class()}
+	if x.r.Batch != nil && (usual.Class == trace.OK || f.Items != "") {
+		return x.itemised(f)
+	}
 	h := x.r.Failures[f.Class]
 	if usual.Class == trace.OK {
 		h = x.r.Answer

@@ -23,6 +23,10 @@ type Route struct {
 	// has no such answer, and no schedule plans one.
 	Empty http.Handler
 
+	// Batch makes it a tool that does several items in one request and answers
+	// for each. Nil: it is none.
+	Batch *RouteBatch
+
 	// Failures are the tool's own answers for classes, in place of the usual
 	// ones; a nil handler says that the class cannot happen. Classes that only
 	// a body tells apart (quota-exhausted, declined, partial) and unknown can
@@ -89,6 +93,9 @@ func (r *route) unusable() error {
 			return fmt.Errorf("Route.Hints lists %q: say HintSeconds, HintDate, HintSkewed or HintMillis", f)
 		}
 	}
+	if err := r.Batch.unusable(); err != nil {
+		return err
+	}
 	for c := range r.Failures {
 		if !fails(c) {
 			return fmt.Errorf("Route.Failures lists %v, which is no class of failure: take it out", c)
@@ -100,6 +107,9 @@ func (r *route) unusable() error {
 func (r *route) can(f *Fault) bool {
 	if f.Hint > 0 && !slices.Contains(r.Hints, f.Form) {
 		return false
+	}
+	if f.Items != "" {
+		return r.canItems(f)
 	}
 	if f.Empty {
 		return r.Empty != nil

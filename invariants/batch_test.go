@@ -168,6 +168,7 @@ func TestOneEffectCountsTheItemsOfABatch(t *testing.T) {
 		{"the same", func(s *tracetest.Script) { put(s, "a,b", `["a","b"]`, "a,b", unseen) }, "w did items a, b twice for one action"},
 		{"one of them", func(s *tracetest.Script) { put(s, "b,c", `["b","c"]`, "b,c", unseen) }, "w did item b twice for one action"},
 		{"one of them, with another content", func(s *tracetest.Script) { put(s, "b", `["b2"]`, "b", unseen) }, ""},
+		{"one of them, over HTTP", func(s *tracetest.Script) { put(s, "b", `{"body":["b2"],"method":"POST"}`, "b", unseen) }, ""},
 		{"one of them, in another shape", func(s *tracetest.Script) { put(s, "b", `{"ids":["b"]}`, "b", unseen) }, "w did item b twice"},
 		{"not done again", func(s *tracetest.Script) { s.Items("a,b").Call("w", `["a","b"]`).AnswerTo(s.Last(), unseen) }, ""},
 		{"at another tool", func(s *tracetest.Script) { s.Items("a").Call("v", `["a"]`).EffectOf("a") }, ""},
