@@ -62,6 +62,7 @@ func Right() []Specimen {
 		specimen("page-after-page", paging(turnsPages)),
 		specimen("batch-in-chunks", inTwo(putting(inChunks(errors.Join)))),
 		specimen("batch-in-chunks-then-the-rest", inTwo(putting(chunksThenRest))),
+		specimen("batch-names-what-failed", naming(putting(namesRest))),
 		specimen("http-batch", onWire(putsRest, readsEach)),
 		specimen("batch-waits-as-asked", puttingOn(storeAsking(), putsWhenAsked(longestHint))),
 		specimen("single-attempt", agents(tries(1), failures(), retriesOf(0, false))),
