@@ -87,10 +87,18 @@ func (b *batchSkills) can(f *Fault) bool {
 
 // can reports whether the double can answer as the fault plans.
 func (t *tool) can(f *Fault) bool {
-	_, batch := t.skills.(*batchSkills)
 	_, http := t.skills.(*route)
 	_, sink := t.skills.(recording)
-	return (batch || f.Items == "") && (http || f.Body == 0) && (sink || !f.Panic) && t.skills.can(f)
+	return (t.batches() || f.Items == "") && (http || f.Body == 0) && (sink || !f.Panic) && t.skills.can(f)
+}
+
+// batches reports whether the tool does several items in one call.
+func (t *tool) batches() bool {
+	if r, ok := t.skills.(*route); ok {
+		return r.Batch != nil
+	}
+	_, ok := t.skills.(*batchSkills)
+	return ok
 }
 
 // A batchCall is one request.
@@ -290,14 +298,14 @@ const mostItems = 4
 
 // itemsOf is what is drawn for a batch; nil: the tool is none, or cannot fail.
 func (d *drawer) itemsOf(t *tool) *drawnItems {
-	b, ok := t.skills.(*batchSkills)
-	if !ok {
+	if !t.batches() {
 		return nil
 	}
 	var items drawnItems
 	for _, c := range trace.Classes() {
-		switch f := (Fault{Class: c}); {
-		case c == trace.OK || c == trace.Partial || c == trace.Cancelled || !b.can(&f):
+		f := Fault{Class: trace.Partial, Items: itemsText([]trace.Item{{ID: "#1", Class: c}})}
+		switch {
+		case c == trace.OK || c == trace.Partial || c == trace.Cancelled || !t.can(&f):
 		case d.p.Retries(c):
 			items.retried = append(items.retried, c)
 		default:

@@ -102,7 +102,8 @@
 // answer that holds nothing. [Stage.Client] is
 // an HTTP client whose routes are tools: failures are statuses, Retry-After in
 // its forms, resets and refused connections. [Batch] is a double of a function
-// that does several items in one call, and fails in single items as well.
+// that does several items in one call, and fails in single items as well; over
+// HTTP it is a [Route] with a Batch.
 // [Retrier] is the adapter of a retry library. A stage can have several tools of
 // both kinds.
 //

@@ -31,6 +31,9 @@ type exchange struct {
 	o       trace.Outcome
 	content []byte
 	failure error
+
+	asked []trace.Item // of a batch
+	order []string     // the items of the action, as it first sent them
 }
 
 func (x *exchange) run() (*http.Response, error) {
@@ -47,7 +50,15 @@ func (x *exchange) run() (*http.Response, error) {
 	if h := in.Header.Get(x.s.rec.Key); key == "" && h != "" {
 		key = h
 	}
-	x.p = x.s.rec.Call(x.req.Context(), trace.Call{Tool: x.r.Tool, Role: x.r.Role, Args: in.Args, Key: key, Credential: trace.Bearer(in.Header, x.s.policy.Refresh.Credential)})
+	call := trace.Call{Tool: x.r.Tool, Role: x.r.Role, Args: in.Args, Key: key, Credential: trace.Bearer(in.Header, x.s.policy.Refresh.Credential)}
+	if x.r.Batch != nil {
+		x.asked = x.r.Batch.asked(in.Body)
+		call.Items = trace.ItemsOf(x.asked...)
+	}
+	x.p = x.s.rec.Call(x.req.Context(), call)
+	if x.r.Batch != nil {
+		x.order = x.s.sent(x.r.tool, x.p, x.asked)
+	}
 	var f Fault
 	if x.r.Role == trace.RoleAttempt {
 		f, x.a = x.s.arrive(x.r.tool, x.p)
@@ -105,6 +116,9 @@ func (x *exchange) answer(f *Fault) (*http.Response, error) {
 // deliver lets the answer end with the response's body.
 func (x *exchange) deliver(f *Fault, reply *double.Reply, resp *http.Response) {
 	x.o, x.content = reply.Outcome(), reply.Content()
+	if x.r.Batch != nil && (x.o.Class == trace.OK || x.o.Class == trace.Partial) {
+		x.o.Items = trace.ItemsOf(x.went(f)...)
+	}
 	x.o.Hint, x.o.Slack = reply.Hint.Sent(time.Now())
 	x.o.Advice = f.Advice
 	if x.o.Failed() {
@@ -163,6 +177,9 @@ var latestBody atomic.Pointer[canonicalBody]
 // for its class.
 func (x *exchange) reply(f *Fault) double.Reply {
 	usual := double.Reply{Class: f.class(), Pieces: f.pieces()}
+	if x.r.Batch != nil && (usual.Class == trace.OK || f.Items != "") {
+		return x.itemised(f)
+	}
 	h := x.r.Failures[f.Class]
 	if f.Body > 0 {
 		usual.Class = trace.OK // as the status says

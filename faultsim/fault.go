@@ -21,11 +21,6 @@ type Fault struct {
 	Hint time.Duration
 	Form HintForm
 
-	// Empty: the tool's answer holds nothing, as of a search that finds nothing.
-	// It is a valid answer. How it looks is for the tool to say: [Errors] with a
-	// [Value] for trace.OK, or a Route's Empty. Class is then zero or trace.OK.
-	Empty bool
-
 	// Items are the items of a [Batch] that fail, each with its class, while
 	// the others are done: "b:throttled,#3:forbidden". An item is named by its
 	// id, or by its number among those that the action sends this tool, in the
@@ -44,6 +39,11 @@ type Fault struct {
 
 	// Deaf: the tool ignores that its context ends, and answers in its own time.
 	Deaf bool
+
+	// Empty: the tool's answer holds nothing, as of a search that finds nothing.
+	// It is a valid answer. How it looks is for the tool to say: [Errors] with a
+	// [Value] for trace.OK, or a Route's Empty. Class is then zero or trace.OK.
+	Empty bool
 
 	// Cancel is when the caller cancels the action, counted from the arrival
 	// of this attempt; 0: it does not. Less than Latency is a cancel in

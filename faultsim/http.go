@@ -23,6 +23,10 @@ type Route struct {
 	// has no such answer, and no schedule plans one.
 	Empty http.Handler
 
+	// Batch makes it a tool that does several items in one request and answers
+	// for each. Nil: it is none.
+	Batch *RouteBatch
+
 	// Failures are the tool's own answers for classes, in place of the usual
 	// ones; a nil handler says that the class cannot happen. Classes that only
 	// a body tells apart (quota-exhausted, declined, partial) and unknown can
@@ -40,7 +44,8 @@ type Route struct {
 	Advice string
 
 	// Streams: the body of a success comes in pieces, over time, and may break
-	// or stop half-way. Faults with a Body can then happen, and are drawn.
+	// or stop half-way. Faults with a Body can then happen, and are drawn. Not for a
+	// Batch.
 	Streams bool
 
 	// Volatile are the fields of the body that differ between attempts by
@@ -97,6 +102,9 @@ func (r *route) unusable() error {
 			return fmt.Errorf("Route.Hints lists %q: say HintSeconds, HintDate, HintSkewed or HintMillis", f)
 		}
 	}
+	if err := r.Batch.unusable(); err != nil {
+		return err
+	}
 	for c := range r.Failures {
 		if !fails(c) {
 			return fmt.Errorf("Route.Failures lists %v, which is no class of failure: take it out", c)
@@ -110,7 +118,10 @@ func (r *route) can(f *Fault) bool {
 		return false
 	}
 	if f.Body > 0 {
-		return r.Streams && !f.packed() && !f.Empty
+		return r.Streams && r.Batch == nil && !f.packed() && !f.Empty
+	}
+	if f.Items != "" {
+		return r.canItems(f)
 	}
 	if f.Empty {
 		return r.Empty != nil

@@ -60,9 +60,13 @@ func (c *call[In, Out]) deliver(twice bool) (Out, error) {
 
 // deliverWork records the effect, for each time that the request is delivered.
 func (x *exchange) deliverWork(f *Fault) {
-	x.work()
+	work := x.work
+	if x.r.Batch != nil {
+		work = func() { x.workOf(f) }
+	}
+	work()
 	if f.Twice {
-		x.work()
+		work()
 	}
 }
 

@@ -152,6 +152,38 @@ func TestFailedItemsMayBeHandedOnInTheResult(t *testing.T) {
 	}
 }
 
+// Who leaves items undone names each, wherever it tells of its end.
+func TestItemsThatFailedAreNamed(t *testing.T) {
+	left := []request{{"a,b,c-1", partial, "a:ok,b:forbidden,c-1:invalid"}}
+	for _, c := range []struct {
+		name  string
+		end   func(*tracetest.Script)
+		found string
+	}{
+		{"in the error", func(s *tracetest.Script) { s.Fail("b: forbidden; c-1: too large") }, ""},
+		{"in the result", func(s *tracetest.Script) { s.Ending(trace.Event{Result: []byte(`{"failed":["b","c-1"]}`)}) }, ""},
+		{"handed on", func(s *tracetest.Script) { s.Observe(`{"failed":{"b":"no","c-1":"no"}}`).Fail("partly failed") }, ""},
+		{"a number", func(s *tracetest.Script) { s.Fail("2 records failed") }, "does not name items b (forbidden), c-1 (invalid)"},
+		{"one of them", func(s *tracetest.Script) { s.Fail("c-1 failed") }, "does not name item b (forbidden)"},
+		{"letters of other words", func(s *tracetest.Script) { s.Fail("c-1 is bad, abc-123 too") }, "does not name item b (forbidden)"},
+		{"cancelled", func(s *tracetest.Script) { s.Cancel().FailFor(trace.ReasonCancelled) }, ""},
+	} {
+		s := sends(left...)
+		c.end(s)
+		found := Find(asked(s, left), ItemsNamed())
+		if c.found == "" {
+			require.Empty(t, found, c.name)
+			continue
+		}
+		require.Len(t, found, 1, c.name)
+		require.Contains(t, found[0].Text, c.found, c.name)
+	}
+	again := append(left, request{"b,c-1", ok, ""})
+	require.Zero(t, Applied(asked(sends(again...).Fail("late log"), again), ItemsNamed())["items-named"], "sent again and done")
+	whole := []request{{"a,b", transient, ""}}
+	require.Zero(t, Applied(asked(sends(whole...).Fail("down"), whole), ItemsNamed())["items-named"], "failed as a whole")
+}
+
 // One item is done once, by the ledger, whatever the caller saw.
 func TestOneEffectCountsTheItemsOfABatch(t *testing.T) {
 	unseen := trace.Outcome{Class: trace.Timeout}
@@ -168,6 +200,7 @@ func TestOneEffectCountsTheItemsOfABatch(t *testing.T) {
 		{"the same", func(s *tracetest.Script) { put(s, "a,b", `["a","b"]`, "a,b", unseen) }, "w did items a, b twice for one action"},
 		{"one of them", func(s *tracetest.Script) { put(s, "b,c", `["b","c"]`, "b,c", unseen) }, "w did item b twice for one action"},
 		{"one of them, with another content", func(s *tracetest.Script) { put(s, "b", `["b2"]`, "b", unseen) }, ""},
+		{"one of them, over HTTP", func(s *tracetest.Script) { put(s, "b", `{"body":["b2"],"method":"POST"}`, "b", unseen) }, ""},
 		{"one of them, in another shape", func(s *tracetest.Script) { put(s, "b", `{"ids":["b"]}`, "b", unseen) }, "w did item b twice"},
 		{"not done again", func(s *tracetest.Script) { s.Items("a,b").Call("w", `["a","b"]`).AnswerTo(s.Last(), unseen) }, ""},
 		{"at another tool", func(s *tracetest.Script) { s.Items("a").Call("v", `["a"]`).EffectOf("a") }, ""},

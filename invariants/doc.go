@@ -144,6 +144,9 @@
 // the requests of a batch to it. [OneEffect] wants each item done once, by what
 // the tool did.
 //
+// [ItemsNamed] wants each item that failed in the report, for programs that
+// promise two lists instead of one flat error.
+//
 // A program that has many items may send them chunk by chunk. Each chunk is then
 // a series: it is brought to its end before the next, or what is left of all
 // chunks is sent when all have been, in one request or in several. No item is

@@ -56,8 +56,8 @@ func contentOf(a *trace.Action, id string, call int) json.RawMessage {
 	}
 	at := &a.Attempts[i]
 	items := at.Items.List()
-	var args []json.RawMessage
-	if err := json.Unmarshal(at.Args, &args); err != nil || len(args) != len(items) {
+	args := itemsIn(at.Args)
+	if len(args) != len(items) {
 		return nil
 	}
 	n := slices.IndexFunc(items, func(it trace.Item) bool { return it.ID == id })
@@ -65,4 +65,16 @@ func contentOf(a *trace.Action, id string, call int) json.RawMessage {
 		return nil
 	}
 	return args[n]
+}
+
+// itemsIn is the list that the arguments are, or that is the body of an HTTP request.
+func itemsIn(args json.RawMessage) (list []json.RawMessage) {
+	if json.Unmarshal(args, &list) == nil {
+		return list
+	}
+	var request struct{ Body []json.RawMessage }
+	if json.Unmarshal(args, &request) == nil {
+		return request.Body
+	}
+	return nil
 }

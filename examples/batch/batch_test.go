@@ -27,7 +27,7 @@ var policy = invariants.Policy{
 var adapter = faultsim.Adapter{
 	Name:       "invite",
 	Policy:     policy,
-	Invariants: []invariants.Invariant{invariants.BatchRetry(policy.Retry...)},
+	Invariants: []invariants.Invariant{invariants.BatchRetry(policy.Retry...), invariants.ItemsNamed()},
 	Subject: func(s *faultsim.Stage) faultsim.Action {
 		service := newService(s)
 		return func(ctx context.Context) (any, error) {

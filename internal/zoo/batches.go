@@ -26,6 +26,8 @@ func batches() []Specimen {
 			retrySafe, "one-effect", putting(hopes)},
 		{"batch-forgets-the-first-chunk", "The loop over the chunks keeps the error of the last one, and that of another is gone.",
 			"F058", "batch-retry", inTwo(putting(inChunks(lastError)))},
+		{"batch-tells-a-number", "The end tells how many records are left, and not which.",
+			retrySafe, "items-named", naming(putting(putsRest))},
 		{"batch-item-hint-ignored", "Only the error of the whole request is asked for a wait, and that of a single record is not.",
 			retrySafe, "hint-honoured", puttingOn(storeAsking(), putsWhenAsked(noHint))},
 	}
@@ -182,6 +184,33 @@ func chunksThenRest(ctx context.Context, call store, batch []record) error {
 		last = nil
 	}
 	return errors.Join(refused, last)
+}
+
+// naming wants each record that failed in the report.
+func naming(a faultsim.Adapter) faultsim.Adapter {
+	a.Invariants = append(slices.Clone(a.Invariants), invariants.ItemsNamed())
+	return a
+}
+
+// namesRest is putsRest with a list of what is left.
+func namesRest(ctx context.Context, call store, batch []record) error {
+	left := map[string]error{}
+	err := repeatPut(ctx, call, batch, func(batch []record, results []result) ([]record, error) {
+		clear(left)
+		again, refused := rest(batch, results)
+		for _, r := range results {
+			if r.Err != nil && passing(r.Err) {
+				left[r.ID] = r.Err
+			}
+		}
+		return again, refused
+	})
+	for _, r := range batch {
+		if failure, ok := left[r.ID]; ok && err != nil {
+			err = errors.Join(err, fmt.Errorf("record %s is not put: %w", r.ID, failure))
+		}
+	}
+	return err
 }
 
 // storeAsking are the failures of a store that asks for a wait.

@@ -62,6 +62,8 @@ func Right() []Specimen {
 		specimen("page-after-page", paging(turnsPages)),
 		specimen("batch-in-chunks", inTwo(putting(inChunks(errors.Join)))),
 		specimen("batch-in-chunks-then-the-rest", inTwo(putting(chunksThenRest))),
+		specimen("batch-names-what-failed", naming(putting(namesRest))),
+		specimen("http-batch", onWire(putsRest, readsEach)),
 		specimen("batch-waits-as-asked", puttingOn(storeAsking(), putsWhenAsked(longestHint))),
 		specimen("token-refreshed-once", members((*member).forecast)),
 		specimen("token-of-each-caller", membersUnder(unshared(), (*member).alone)),

@@ -34,7 +34,7 @@ func Faulty() []Specimen {
 	for _, part := range [][]Specimen{
 		counting(), refusals(), successes(), arguments(), keys(), waits(), hints(), deadlines(),
 		cancels(), leftovers(), endings(), terminals(), effects(), reconciling(), web(), answers(), words(), asksEarly(), deletes(), spells(),
-		breakers(), layers(), batches(), results(), caches(), hooks(), webBodies(), streams(), observations(), pages(), empties(),
+		breakers(), layers(), batches(), results(), caches(), hooks(), webBodies(), streams(), observations(), pages(), empties(), webBatches(),
 		spending(), sessions(), owners(), spreading(), allowed(), escalations(), toolPolicies(), advices(), sinks(), hits(), overlaps(), winners(), tallies(),
 		credentials(), together(), jitters(), limiters(),
 	} {
