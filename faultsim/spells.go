@@ -144,9 +144,10 @@ func (s *Stage) spellsFit(sched *Schedule) error {
 		}
 	}
 	switch {
+	case sched.Jitter == JitterLoose:
 	case !slices.Contains(jitterPins, sched.Jitter):
 		return fmt.Errorf("faultsim: Jitter is %q: say JitterLeast, JitterGreatest, or nothing", sched.Jitter)
-	case sched.Jitter != JitterLoose && !s.jittered:
+	case !s.jittered:
 		return &UnfitError{"the schedule pins the jitter, and the code does not take it from Stage.Jitter", 0, "", 0}
 	}
 	for _, name := range sched.Serial {

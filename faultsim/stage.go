@@ -265,11 +265,13 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 	if f == (Fault{}) && s.main() == t.name {
 		f = a.fault(Main, p.Attempt())
 	}
-	planned := f
+	up := true
 	if len(s.climate.s.Outages)+len(s.climate.s.Quotas) > 0 {
+		planned := f
 		f = s.climate.fault(func(name string) bool { return s.lookup(name) == t }, f)
+		up = f == planned
 	}
-	if s.issuer != nil && f == planned { // a tool that is down looks at no credential
+	if s.issuer != nil && up { // a tool that is down looks at no credential
 		f = s.issuer.check(t, p.Credential(), f)
 	}
 	if f.Cancel > 0 && !a.ended {

@@ -19,7 +19,7 @@ import (
 func (t *Tool[In, Out]) Call(ctx context.Context, in In) (Out, error) {
 	var none Out
 	args, key := t.fields.Take(trace.Marshal(in))
-	a := t.arrive(ctx, args, key, func() { t.args = append(t.args, double.Clone(in)) })
+	a := t.arrive(ctx, args, key, "", func() { t.args = append(t.args, double.Clone(in)) })
 	if a.step == nil {
 		t.t.Helper()
 		return none, t.extra(a)

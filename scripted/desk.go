@@ -139,12 +139,12 @@ type arrival[A any] struct {
 
 // arrive writes the call down and takes its step. note runs in the same order
 // as the calls are numbered, and must not wait.
-func (d *desk[A]) arrive(ctx context.Context, args json.RawMessage, key string, note func()) arrival[A] {
+func (d *desk[A]) arrive(ctx context.Context, args json.RawMessage, key, credential string, note func()) arrival[A] {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	note()
 	a := arrival[A]{args: args}
-	a.Pending = d.rec.Call(ctx, trace.Call{Tool: d.name, Role: d.role, Args: args, Key: key})
+	a.Pending = d.rec.Call(ctx, trace.Call{Tool: d.name, Role: d.role, Args: args, Key: key, Credential: credential})
 	a.step, a.call = d.script.Take()
 	return a
 }

@@ -15,7 +15,7 @@ import (
 func (r *Route) serve(req *http.Request) (*http.Response, error) {
 	got, refused := double.Capture(req, r.fields)
 	ctx := req.Context()
-	a := r.arrive(ctx, got.Args, got.Key, func() { r.note(got) })
+	a := r.arrive(ctx, got.Args, got.Key, trace.Bearer(got.Header, r.rec.Credential), func() { r.note(got) })
 	switch {
 	case a.step == nil:
 		r.t.Helper()

@@ -70,7 +70,7 @@ func (s *Server) finish() {
 
 // Into lets the server write into r, which several doubles may share. The
 // clock of r is then the server's too, and the key that r looks for in a body,
-// unless [Server.Key] names one. It holds for the routes that are declared after
+// unless [Server.Key] names one; so is the header in which r finds a credential. It holds for the routes that are declared after
 // it, as do the other settings of a server.
 func (s *Server) Into(r *trace.Recorder) *Server {
 	s.t.Helper()
