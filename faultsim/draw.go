@@ -19,6 +19,7 @@ type drawer struct {
 	single  bool                // one action only
 	breaker *invariants.Breaker // nil: none
 	canary  bool                // plant canaries
+	crashes bool                // the process can crash
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -32,7 +33,7 @@ type drawnTool struct {
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
-	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil}
+	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil, crashes: a.Resume != nil}
 	for _, t := range tools {
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
@@ -102,6 +103,9 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		d.garnish(t, &s)
 		if d.canary {
 			d.plant(t, &s)
+		}
+		if d.crashes && !s.AtOnce && coin(t) {
+			d.crash(t, &s.Actions[below(t, n)])
 		}
 		return s
 	})

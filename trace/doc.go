@@ -29,6 +29,9 @@
 //     a payment may be made while its caller sees a timeout.
 //   - An observation is what the program hands on of a failure, to its model or
 //     its caller: an event of kind [KindObservation]. [Recorder.Observe] records it.
+//   - A restart is a crash of the program's process while an action is under way
+//     ([KindCrash]), and the begin of the next one ([KindRestart]). The action goes
+//     on in it. Attempts that the crash cut off have no outcome: they are Lost.
 //
 // Instants are durations since the start of the trace, and so are deadlines.
 //
