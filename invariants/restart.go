@@ -39,8 +39,16 @@ var soft = reasonSet(trace.ReasonInterrupted) | reasonSet(trace.ReasonOutcomeUnk
 // lostClasses are how a program may read an attempt that its crash cut off.
 var lostClasses = []trace.Class{trace.Timeout, trace.Reset, trace.Unknown}
 
-// resumed is what the policy allows after an answer whose program died then
-// and is up again at the instant: nothing can come before that.
+// Resumed is [Series.Next] for an answer after which the program's process died,
+// before it did what comes next, and is up again at the instant: nothing can
+// come before that. It is for a policy with a Restart.
+func (s *Series) Resumed(o trace.Outcome, at, up time.Duration) Decision {
+	if s.p.Restart == RestartInterrupts {
+		return s.interrupted(&o, at, up)
+	}
+	return s.resumed(o, at, up)
+}
+
 func (s *Series) resumed(o trace.Outcome, at, up time.Duration) Decision {
 	s.up = up
 	d := s.Next(o, at)
@@ -52,9 +60,17 @@ func (s *Series) resumed(o trace.Outcome, at, up time.Duration) Decision {
 	return d
 }
 
-// lost is what the policy allows after an attempt that was under way when the
-// program died; up is the instant at which it is up again, from which waits
-// count. The attempt may be repeated at once or after the usual wait.
+// Lost is [Series.Next] for an attempt that was under way when the program's
+// process died, so that it knows no outcome; up is the instant at which it is up
+// again, from which waits count. The attempt may be repeated at once or after the
+// usual wait. It is for a policy with a Restart.
+func (s *Series) Lost(up time.Duration) Decision {
+	if s.p.Restart == RestartInterrupts {
+		return s.interrupted(nil, up, up)
+	}
+	return s.lost(up)
+}
+
 func (s *Series) lost(up time.Duration) Decision {
 	s.attempts++
 	s.failures++
@@ -101,12 +117,12 @@ func (s *Series) doubtful(w wait) wait {
 }
 
 // interrupted is what a policy allows whose retries are in memory only: the
-// end, as interrupted or as what the last answer amounted to.
-func (s *Series) interrupted(at *trace.Attempt, up time.Duration) Decision {
+// end, as interrupted or as what the last answer amounted to; nil: none came.
+func (s *Series) interrupted(o *trace.Outcome, at, up time.Duration) Decision {
 	d := stop(trace.ReasonInterrupted, up)
 	d.also = soft
-	if at.Seen {
-		if after := s.resumed(at.Outcome, at.End, up); after.Do != Go {
+	if o != nil {
+		if after := s.resumed(*o, at, up); after.Do != Go {
 			d.also |= after.also | reasonSet(after.Reason)
 			d.Reason = after.Reason
 		}
@@ -161,8 +177,10 @@ func (w *walk) crashed() (known bool) {
 	}
 	w.went, w.end, w.side, w.fresh = w.at.Outcome, w.at.End, 0, false
 	switch {
+	case w.p.Restart == RestartInterrupts && w.at.Lost:
+		w.d = w.auto.Lost(up.Up)
 	case w.p.Restart == RestartInterrupts:
-		w.d = w.auto.interrupted(w.at, up.Up)
+		w.d = w.auto.Resumed(w.at.Outcome, w.at.End, up.Up)
 	case w.at.Lost:
 		w.auto.phantoms += writes(w.crashes[1:])
 		w.asLost(up.Up)

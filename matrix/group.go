@@ -14,6 +14,7 @@ const (
 	Timing      Group = "timing"      // cancels, deadlines and hints
 	Writes      Group = "writes"      // effects and what actions share
 	Adversarial Group = "adversarial" // what a hostile or muddled tool sends
+	Restarts    Group = "restart"     // crashes of the process; only where the adapter has a Resume
 	Observed    Group = "observation" // what is handed on of a failure; only where the adapter declares it
 )
 
@@ -29,7 +30,7 @@ func (g Group) orOwn() Group {
 
 // place is where the group stands in the grid.
 func (g Group) place() int {
-	return slices.Index([]Group{Basics, Timing, Writes, Adversarial, Observed}, g)
+	return slices.Index([]Group{Basics, Timing, Writes, Adversarial, Restarts, Observed}, g)
 }
 
 // furtherRows are the rows behind those of the article.
