@@ -1,11 +1,15 @@
 package zoo
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"github.com/rehearse-go/rehearse/faultsim"
@@ -51,6 +55,8 @@ func rightJobs() []Specimen {
 		{Name: "persisted-job-with-a-budget", Adapter: clerks(jobBudget(), func(c *clerk) { c.budget = jobBudget().Budget })},
 		{Name: "persisted-job-without-a-key", Adapter: clerks(jobUnkeyed(), func(c *clerk) { c.unkeyed = true })},
 		{Name: "persisted-job-that-asks", Adapter: clerks(jobAsking(), func(c *clerk) { c.asks = true })},
+		{Name: "persisted-job-with-jitter", Adapter: clerks(jobJitter(invariants.FullJitter), func(c *clerk) { c.jitter = rand.N })},
+		{Name: "persisted-job-over-http", Adapter: clerksOnline()},
 		{Name: "memory-job-that-tells", Adapter: rememberers(func(*rememberer) {})},
 	}
 }
@@ -66,6 +72,12 @@ func jobPolicy() invariants.Policy {
 func jobBudget() invariants.Policy {
 	p := jobPolicy()
 	p.ID, p.MaxAttempts, p.Budget = "job/v2", 4, 10*time.Second
+	return p
+}
+
+func jobJitter(j invariants.Jitter) invariants.Policy {
+	p := jobPolicy()
+	p.ID, p.Backoff.Jitter = "job/v6", j
 	return p
 }
 
@@ -100,6 +112,52 @@ func jobFailures() faultsim.Errors {
 	return errs
 }
 
+// clerksOnline has clerks whose bank is reached over HTTP.
+func clerksOnline() faultsim.Adapter {
+	p := jobPolicy()
+	p.ID, p.Key, p.Retry = "job/v7", "Idempotency-Key", append(p.Retry, trace.NotConnected)
+	build := func(s *faultsim.Stage) faultsim.Action {
+		client := s.Client(faultsim.Route{Tool: "bank", Method: http.MethodPost, Hints: []faultsim.HintForm{}})
+		c := &clerk{disk: s.Disk(), start: time.Now(), bank: func(ctx context.Context, p payment) (receipt, error) { return pay(ctx, client, p) }}
+		return func(ctx context.Context) (any, error) { return c.pay(ctx, trace.ActionName(ctx), false) }
+	}
+	return faultsim.Adapter{Name: "pay", Policy: p, Want: receipt{7}, Subject: build, Resume: build}
+}
+
+// pay is one payment over HTTP.
+func pay(ctx context.Context, client *http.Client, p payment) (receipt, error) {
+	key := p.Key
+	p.Key = ""
+	body, err := json.Marshal(p)
+	if err != nil {
+		return receipt{}, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://bank/payments", bytes.NewReader(body))
+	if err != nil {
+		return receipt{}, err
+	}
+	req.Header.Set("Idempotency-Key", key)
+	resp, err := client.Do(req)
+	if err != nil {
+		return receipt{}, err
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	switch {
+	case err != nil:
+		return receipt{}, err
+	case resp.StatusCode == http.StatusTooManyRequests:
+		return receipt{}, &waitError{}
+	case resp.StatusCode == http.StatusRequestTimeout || resp.StatusCode >= http.StatusInternalServerError:
+		return receipt{}, errBankDown
+	case resp.StatusCode != http.StatusOK:
+		return receipt{}, errBankInvalid
+	case !json.Valid(raw):
+		return receipt{}, errBankInvalid
+	}
+	return receipt{p.Invoice}, nil
+}
+
 // A job is what a clerk writes down of a payment.
 type job struct {
 	Bills    []payment
@@ -120,6 +178,7 @@ type clerk struct {
 	status func(context.Context, string) (bool, error)
 	disk   *faultsim.Disk
 	budget time.Duration
+	jitter func(time.Duration) time.Duration // nil: none
 	start  time.Time
 
 	unkeyed, asks                                    bool
@@ -299,6 +358,9 @@ func (c *clerk) answered(ctx context.Context, name string, j *job, r receipt, er
 		}
 	}
 	j.Last, j.Wait = err.Error(), time.Second<<(j.Attempts-1)
+	if c.jitter != nil {
+		j.Wait = c.jitter(j.Wait)
+	}
 	if isBusy {
 		j.Wait = max(j.Wait, busy.after)
 	}
