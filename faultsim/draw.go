@@ -20,6 +20,7 @@ type drawer struct {
 	breaker *invariants.Breaker // nil: none
 	canary  bool                // plant canaries
 	crashes bool                // the process can crash
+	again   bool                // an operator can have actions done again
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -33,7 +34,7 @@ type drawnTool struct {
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
-	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil, crashes: a.Resume != nil}
+	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil, crashes: a.Resume != nil, again: a.Again != nil}
 	for _, t := range tools {
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
@@ -106,6 +107,9 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		}
 		if d.crashes && !s.AtOnce && coin(t) {
 			d.crash(t, &s.Actions[below(t, n)])
+		}
+		if d.again && !s.AtOnce && coin(t) {
+			d.retried(t, &s)
 		}
 		return s
 	})

@@ -16,7 +16,11 @@ func (x *trial) begin(plan *Plan) (context.Context, *act) {
 	}
 	ctx, cancel := caller(plan)
 	a.plan, a.cancel = plan, cancel
-	ctx, a.op = x.rec.Begin(ctx, x.a.Name)
+	if n := len(x.stage.acts); plan.Again && n > 0 {
+		ctx, a.op = x.rec.BeginAgain(ctx, x.stage.acts[n-1].op)
+	} else {
+		ctx, a.op = x.rec.Begin(ctx, x.a.Name)
+	}
 	x.stage.mu.Lock()
 	x.stage.acts = append(x.stage.acts, a)
 	x.stage.climate.begins()

@@ -143,7 +143,7 @@ func (w *teller) who(e *Event) string {
 func (w *teller) tell(e *Event, r *row, d *detail) {
 	switch e.Kind {
 	case KindBegin:
-		tellBegin(e, d)
+		w.tellBegin(e, d)
 	case KindCall:
 		w.tellCall(e, d)
 	case KindAnswer:
@@ -182,7 +182,10 @@ func orElse(s, otherwise string) string {
 	return s
 }
 
-func tellBegin(e *Event, d *detail) {
+func (w *teller) tellBegin(e *Event, d *detail) {
+	if actions := w.t.Actions(); e.Count > 0 && e.Count <= len(actions) {
+		d.add("%s again", orElse(plainName(actions[e.Count-1].Name), "the one before"))
+	}
 	if e.Deadline == 0 {
 		d.add("no deadline")
 		return

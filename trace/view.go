@@ -194,7 +194,7 @@ func (v *view) call(i int, e *Event, n int) {
 func (a *Action) note(i int, e *Event) {
 	switch e.Kind {
 	case KindBegin:
-		a.Begin, a.Deadline = e.At, e.Deadline
+		a.Begin, a.Deadline, a.Again = e.At, e.Deadline, e.Count
 	case KindWait:
 		a.Waits = append(a.Waits, i)
 		a.planned, a.slept = plus(a.planned, e.Wait), true
