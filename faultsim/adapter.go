@@ -37,6 +37,19 @@ type Adapter struct {
 	// list, or the chunks of a batch. Rows of the matrix expect them, and [Check]
 	// draws failures of later ones. 0: 1.
 	Pages int
+	// Resume builds the code anew after a crash of its process, on a stage that
+	// has kept the [Disk] and nothing else, and returns the action that goes on
+	// with what was interrupted. Tools are put on the stage again, by the same
+	// names. With it [Check] draws crashes, and Policy.Restart must say what they
+	// lead to. Nil: the process does not crash, and schedules with a crash do not
+	// fit.
+	Resume func(*Stage) Action
+
+	// Again builds the code for an operator who has an action that has ended
+	// done again, on a stage that has kept the [Disk], and returns the action that
+	// does so; [trace.ActionName] is that of the first time. With it [Check] draws
+	// such retries. Nil: there are none, and schedules with one do not fit.
+	Again func(*Stage) Action
 
 	// Want is what a right action returns. Nil: the tool's own answer, where
 	// the action returns a value of the same type.
@@ -225,6 +238,7 @@ func (a *Adapter) validate() error {
 		errs = append(errs, a.validateObservation())
 	}
 	errs = append(errs, a.validateSinks(), a.validateCache())
+	errs = append(errs, a.validateRestart()...)
 	return errors.Join(append(errs, contractOf(&a.Policy).err)...)
 }
 

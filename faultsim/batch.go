@@ -114,6 +114,9 @@ type batchCall[Item, Out any] struct {
 }
 
 func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
+	if c.s.gone() {
+		return nil, c.s.buried()
+	}
 	asked := make([]trace.Item, len(c.in))
 	for i, item := range c.in {
 		asked[i].ID = c.id(item)
@@ -140,6 +143,9 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 			out = c.work(&f, order)
 		}
 		o = outcomeOf(out, &f, order, c.errs)
+	}
+	if c.s.gone() {
+		return nil, c.s.buried()
 	}
 	c.answered(a, out, err)
 	var result []byte

@@ -28,6 +28,8 @@ type drawer struct {
 	cache   *invariants.Cache // nil: none
 	issuer  bool              // credentials can expire
 	jitter  bool              // jitter can be pinned
+	crashes bool              // the process can crash
+	again   bool              // an operator can have actions done again
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -45,7 +47,7 @@ type drawnTool struct {
 func newDrawer(a *Adapter, tools []*tool) *drawer {
 	d := &drawer{
 		p: &a.Policy, guards: a.guards(), canary: a.Observation != nil, pages: a.Pages,
-		shared: a.Allowance != nil, row: a.EscalatesAfter, spreads: a.Spreads, cache: a.Cache,
+		shared: a.Allowance != nil, row: a.EscalatesAfter, spreads: a.Spreads, cache: a.Cache, crashes: a.Resume != nil, again: a.Again != nil,
 	}
 	if len(d.guards) > 0 {
 		d.breaker = &d.guards[0]
@@ -155,6 +157,12 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 			s.Jitter = jitterPins[1+below(t, len(jitterPins)-1)]
 		}
 		d.advise(t, &s)
+		if d.crashes && !s.AtOnce && coin(t) {
+			d.crash(t, &s.Actions[below(t, n)])
+		}
+		if d.again && !s.AtOnce && coin(t) {
+			d.retried(t, &s)
+		}
 		return s
 	})
 }

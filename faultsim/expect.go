@@ -10,7 +10,9 @@ import (
 )
 
 // An Expectation is what a policy calls for under the faults of one action.
-// Where jitter or a tie leaves a choice, the counts are a range.
+// Where jitter or a tie leaves a choice, the counts are a range. Least 0, the
+// greatest Most and no Reasons: a crash comes where good programs are at this
+// or that, and the rules alone hold them.
 type Expectation struct {
 	Least, Most int            // attempts of the main tool
 	Reasons     []trace.Reason // possible terminal reasons, in a fixed order
@@ -40,6 +42,9 @@ func expect(p invariants.Policy, plan Plan, sched *Schedule, pages int) (e Expec
 	}
 	pl.attempt(p.Start(0, plan.Deadline), turn{n: 1, page: 1, cancel: pl.cancel})
 	slices.Sort(pl.e.Reasons)
+	if pl.open || plan.CrashBeforeWrite+plan.CrashAfterWrite > 0 {
+		return Expectation{Most: math.MaxInt}, true
+	}
 	return pl.e, pl.ok
 }
 
@@ -58,6 +63,7 @@ type player struct {
 	pages  int
 	sched  *Schedule       // its outages and quotas; nil: none
 	path   []time.Duration // when the attempts up to now began
+	open   bool            // a crash comes where the code may be at this or that
 }
 
 // A turn is an attempt that begins.
@@ -94,6 +100,9 @@ func (pl *player) attempt(s invariants.Series, t turn) {
 		pl.ok = false
 		return
 	}
+	if f.Crash > 0 && pl.crash(&s, &f, o, t, end) {
+		return
+	}
 	t.done = t.done || f.Done
 	if o.Class == trace.Unauthenticated {
 		t.issued = end // the policy calls for a refresh, or for the end
@@ -104,6 +113,12 @@ func (pl *player) attempt(s invariants.Series, t turn) {
 	}
 	d := s.Next(o, end)
 	pl.lost = pl.lost || pl.loses(&f)
+	pl.follow(s, d, t, end)
+}
+
+// follow plays what the decision after an attempt allows. Its waits count from
+// end.
+func (pl *player) follow(s invariants.Series, d invariants.Decision, t turn, end time.Duration) {
 	switch {
 	case d.Do != invariants.Go && d.Reason == trace.ReasonSuccess:
 		pl.succeed(t, end)
@@ -137,6 +152,36 @@ func (pl *player) succeed(t turn, end time.Duration) {
 	if pl.lost {
 		pl.stop(t.n, trace.ReasonPartial) // the last request was a success, the batch was none
 	}
+}
+
+// crash plays the crash that the fault plans, and reports whether it comes
+// before the action is over.
+func (pl *player) crash(s *invariants.Series, f *Fault, o trace.Outcome, t turn, end time.Duration) bool {
+	crash := t.at + f.Crash
+	t.cancel = pl.cancel
+	up := crash + pl.plan.downtime()
+	if pl.p.Restart == invariants.RestartUndeclared {
+		return false
+	}
+	if crash < end {
+		t.done = t.done || f.Done || f.class() == trace.OK && end <= up
+		if t.done && pl.p.Reconcile && pl.p.Restart == invariants.RestartResumes {
+			pl.succeed(t, up) // the program asks, and is told that it is done
+			return true
+		}
+		pl.follow(*s, s.Lost(up), t, up)
+		return true
+	}
+	next := *s
+	switch d := next.Next(o, end); {
+	case d.Do == invariants.Stop && d.EndHi < crash:
+		return false // it is over
+	case crash-end >= d.Lo || d.Do == invariants.Either:
+		pl.open = true // the next attempt may have begun
+		return true
+	}
+	pl.follow(*s, s.Resumed(o, end, up), t, end)
+	return true
 }
 
 // loses reports whether the fault fails an item in a way that is not retried.

@@ -50,6 +50,12 @@ type Fault struct {
 	// flight, more is one during the wait that follows.
 	Cancel time.Duration
 
+	// Crash is when the process of the code under test dies, counted from the
+	// arrival of this attempt; 0: it does not. Less than Latency is a crash in
+	// flight, more is one during the wait that follows. What is under way at the
+	// tool goes on, and the answer never arrives. See [Adapter].Resume.
+	Crash time.Duration
+
 	// Say is the words of a failing answer, whatever its class; empty: the
 	// tool's own. A function tool's error reads so and unwraps to the tool's
 	// own error; over HTTP it is the message in the body. Words are data: the
@@ -116,7 +122,7 @@ func (f *Fault) validate() error {
 	for _, d := range [...]struct {
 		field string
 		value time.Duration
-	}{{"Hint", f.Hint}, {"Latency", f.Latency}, {"Cancel", f.Cancel}, {"Work", f.Work}, {"Body", f.Body}} {
+	}{{"Hint", f.Hint}, {"Latency", f.Latency}, {"Cancel", f.Cancel}, {"Crash", f.Crash}, {"Work", f.Work}, {"Body", f.Body}} {
 		if d.value < 0 {
 			return fmt.Errorf("%s is %v: times are counted forward; 0 is none", d.field, d.value)
 		}
@@ -167,6 +173,11 @@ type Plan struct {
 	// it, or from its begin where the actions run at once. 0: none.
 	After time.Duration
 
+	// Again: an operator has the action before it done again, which has ended.
+	// It is the same intention, and begins with attempts and a clock of its own.
+	// See [Adapter].Again.
+	Again bool
+
 	// Faults holds, for each tool by name, the faults of its first attempt in
 	// this action, its second, and so on. Attempts beyond the list are
 	// answered at once.
@@ -179,6 +190,16 @@ type Plan struct {
 	// never. Negative: before the action begins, which the text form writes as
 	// cancel=before.
 	Cancel time.Duration
+
+	// CrashBeforeWrite and CrashAfterWrite are the numbers of the action's
+	// writes to the [Disk], counted from 1 over all its lives, at which the
+	// process dies: as the write is about to become durable, or as soon as it
+	// is. 0: at none.
+	CrashBeforeWrite, CrashAfterWrite int
+
+	// Restart is how long the process is down after each crash of the action.
+	// 0: a second.
+	Restart time.Duration
 }
 
 // A Schedule is the faults of one trial. It is data with a text form: see

@@ -28,6 +28,10 @@ func (s *Stage) Hit(ctx context.Context, tool string, args, result any, err erro
 		s.misused(fmt.Errorf("faultsim: Stage.Hit of %q was given a nil context: hand the caller's context on", tool))
 		return
 	}
+	if s.gone() {
+		_ = s.buried()
+		return
+	}
 	t := s.toolNamed(tool)
 	if t == nil {
 		return

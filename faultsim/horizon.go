@@ -44,6 +44,7 @@ func (x *trial) horizon() time.Duration {
 		}
 	}
 	add(p.Budget)
+	x.addCrashes(sum, add)
 	for i := range x.s.Actions {
 		plan := &x.s.Actions[i]
 		add(plan.After)

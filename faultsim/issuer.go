@@ -45,8 +45,11 @@ func (s *Stage) Issuer() *Issuer {
 	where := s.policy.Refresh.Credential
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.issuer == nil {
+	switch {
+	case s.issuer == nil:
 		s.issuer = &Issuer{s: s, issued: map[string]*credential{}}
+	case s.issuer.s != s: // built anew after a crash: what was issued is good still
+		s.issuer = &Issuer{s: s, issued: s.issuer.issued}
 	}
 	if where == "" {
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: Stage.Issuer needs to know where calls carry their credential: set Policy.Refresh.Credential to a field of the arguments, or to the name of a header"))

@@ -9,7 +9,7 @@ import (
 	"github.com/rehearse-go/rehearse/trace"
 )
 
-// A turn lets one call of a tool at a time through, in the order of arrival.
+// A queue lets one call of a tool at a time through, in the order of arrival.
 // The stage's lock guards it.
 type queue struct {
 	busy    bool

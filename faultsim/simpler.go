@@ -32,6 +32,9 @@ func simpler(s Schedule, d *drawer) iter.Seq[Schedule] {
 
 func simplerPlan(s Schedule, i int, d *drawer, yield func(Schedule) bool) bool {
 	p := &s.Actions[i]
+	if p.Again && !yield(with(s, func(c *Schedule) { c.Actions[i].Again = false })) {
+		return false
+	}
 	if p.After != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].After = 0 })) {
 		return false
 	}
@@ -39,6 +42,9 @@ func simplerPlan(s Schedule, i int, d *drawer, yield func(Schedule) bool) bool {
 		return false
 	}
 	if p.Cancel != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].Cancel = 0 })) {
+		return false
+	}
+	if !simplerCrash(s, i, yield) {
 		return false
 	}
 	for _, tool := range slices.Sorted(maps.Keys(p.Faults)) {
@@ -99,6 +105,7 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 		func(f *Fault) { f.Done, f.Work, f.Twice = false, 0, false },
 		func(f *Fault) { f.Deaf = false },
 		func(f *Fault) { f.Cancel = 0 },
+		func(f *Fault) { f.Crash = 0 },
 		func(f *Fault) { f.Say = "" },
 		func(f *Fault) { f.Advice = trace.AdviceNone },
 		func(f *Fault) { f.Wrap = WrapNone },
@@ -126,5 +133,10 @@ func with(s Schedule, change func(*Schedule)) Schedule {
 		c.Actions[i].Faults = faults
 	}
 	change(&c)
+	for i := range c.Actions {
+		if p := &c.Actions[i]; p.Restart != 0 && p.crashes() == 0 {
+			p.Restart = 0
+		}
+	}
 	return c
 }

@@ -44,12 +44,19 @@ func Sink[Record any](s *Stage, name string) func(context.Context, Record) error
 
 // write writes one record.
 func (s *Stage) write(ctx context.Context, t *tool, role trace.Role, record []byte) error {
+	if s.gone() {
+		return s.buried()
+	}
 	p := s.rec.Call(ctx, trace.Call{Tool: t.name, Role: role, Args: record})
 	f, _ := s.arrive(t, p)
 	timing := double.Timing{Latency: f.Latency, Hang: f.Hang, Deaf: f.Deaf}
 	o := trace.Outcome{Class: f.class()}
 	var err error
-	switch ended := timing.Play(ctx, nil, p); {
+	ended := timing.Play(ctx, nil, p)
+	if s.gone() {
+		return s.buried()
+	}
+	switch {
 	case ended != 0:
 		o.Class, err = ended, ctx.Err()
 	case f.Panic:
@@ -98,17 +105,27 @@ func (s *Stage) registerSink(t *tool) invariants.Sink {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.declared, func(k invariants.Sink) bool { return k.Name == t.name })
+	before := s.sinkNamed(t.name)
+	t.build = s.build
 	switch {
 	case i < 0:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: the stage has a sink %q, and the adapter's Sinks do not: add its contract there", t.name))
 		return invariants.Sink{Name: t.name}
 	case s.built:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: sink %q was put on the stage by an action: do that in Subject, where schedules and rows can see it", t.name))
+	case before >= 0 && s.sinks[before].build < t.build:
+		s.sinks[before] = t // on the stage again after a crash
+		return s.declared[i]
 	case s.double(t.name) != nil:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: the stage has two doubles named %q: give each its own name", t.name))
 	}
 	s.sinks = append(s.sinks, t)
 	return s.declared[i]
+}
+
+// sinkNamed is the place of the sink in the list; -1: there is none.
+func (s *Stage) sinkNamed(name string) int {
+	return slices.IndexFunc(s.sinks, func(t *tool) bool { return t.name == name })
 }
 
 // double is the tool or the sink of the name; nil: there is none.

@@ -44,6 +44,9 @@ func (s Schedule) String() string {
 
 func (p *Plan) write(b *strings.Builder) {
 	b.WriteString("action")
+	if p.Again {
+		b.WriteString(" again")
+	}
 	option(b, "after", p.After)
 	option(b, "deadline", p.Deadline)
 	if p.Cancel < 0 {
@@ -51,6 +54,7 @@ func (p *Plan) write(b *strings.Builder) {
 	} else {
 		option(b, "cancel", p.Cancel)
 	}
+	p.writeCrashes(b)
 	b.WriteString("\n")
 	for _, tool := range slices.Sorted(maps.Keys(p.Faults)) {
 		for i, f := range p.Faults[tool] {
@@ -98,6 +102,7 @@ func (f *Fault) write(b *strings.Builder) {
 		}
 	}
 	option(b, "cancel", f.Cancel)
+	option(b, "crash", f.Crash)
 	f.writeWords(b)
 	option(b, "work", f.Work)
 	option(b, "body", f.Body)
@@ -312,6 +317,8 @@ func (p *parser) options(words []string, set func(name, value string) error) err
 func (p *parser) planOption(name, value string) (err error) {
 	plan := &p.s.Actions[len(p.s.Actions)-1]
 	switch name {
+	case "again":
+		plan.Again, err = true, bare(name, value)
 	case "after":
 		plan.After, err = positive(name, value)
 	case "deadline":
@@ -320,8 +327,14 @@ func (p *parser) planOption(name, value string) (err error) {
 		if plan.Cancel, err = -1, nil; value != "before" {
 			plan.Cancel, err = positive(name, value)
 		}
+	case "crash-before-write":
+		plan.CrashBeforeWrite, err = numbered(name, value)
+	case "crash-after-write":
+		plan.CrashAfterWrite, err = numbered(name, value)
+	case "restart":
+		plan.Restart, err = positive(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an action; known are after=, deadline=, cancel=", name)
+		err = fmt.Errorf("unknown option %q of an action; known are again, after=, deadline=, cancel=, crash-before-write=, crash-after-write=, restart=", name)
 	}
 	return err
 }
@@ -341,6 +354,8 @@ func (f *Fault) option(name, value string) (err error) {
 		f.Latency, err = positive(name, value)
 	case "cancel":
 		f.Cancel, err = positive(name, value)
+	case "crash":
+		f.Crash, err = positive(name, value)
 	case "hang":
 		f.Hang, err = true, bare(name, value)
 	case "empty":
@@ -366,7 +381,7 @@ func (f *Fault) option(name, value string) (err error) {
 	case "panic":
 		f.Panic, err = true, bare(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an attempt; known are empty, items=, hint=, form=, after=, hang, done, deaf, cancel=, say=, advice=, wrap=, work=, body=, twice, panic", name)
+		err = fmt.Errorf("unknown option %q of an attempt; known are empty, items=, hint=, form=, after=, hang, done, deaf, cancel=, crash=, say=, advice=, wrap=, work=, body=, twice, panic", name)
 	}
 	return err
 }

@@ -17,13 +17,28 @@ func (x *trial) inTurn(action Action, plans []Plan) {
 			evenOut()
 		}
 		plans[i].pause()
+		do := action
+		if plans[i].Again {
+			if do = x.again(); do == nil {
+				break
+			}
+		}
 		ctx, a := x.begin(&plans[i])
+		if x.a.Resume != nil && plans[i].crashes() > 0 {
+			if x.mortal(ctx, a, do) && i+1 < len(plans) {
+				action = x.survivor()
+			}
+			if x.err != nil {
+				break
+			}
+			continue
+		}
 		a.dog = time.AfterFunc(x.longest, func() {
 			if x.hangs(a) {
 				x.takeOver(action, plans[i+1:])
 			}
 		})
-		x.call(ctx, a, action)
+		x.call(ctx, nil, a, do)
 		if a.hung {
 			x.relief.wait(&x.stage)
 			return
@@ -108,7 +123,7 @@ func (x *trial) together(action Action, plans []Plan) {
 		all[i] = running{a, make(chan struct{})}
 		go func() {
 			defer close(all[i].done)
-			x.call(ctx, a, action)
+			x.call(ctx, nil, a, action)
 		}()
 		time.Sleep(apart)
 	}

@@ -89,7 +89,7 @@ func noRetryAfter(decides bool, list []trace.Class) Invariant {
 		func(a *trace.Action, s *trace.Series) (v Verdict) {
 			for i := range s.Attempts {
 				at := &s.Attempts[i]
-				if !at.Seen || !refused.has(at.Outcome.Class) || at.Outcome.Items != "" || decides && at.Outcome.Advice == trace.AdviceRetry {
+				if !at.Seen || !refused.has(at.Outcome.Class) || at.Outcome.Items != "" || forgotten(a, at) || decides && at.Outcome.Advice == trace.AdviceRetry {
 					continue // of a batch, the items decide: see [BatchRetry]
 				}
 				v.Applied++
@@ -144,7 +144,7 @@ func StopAfterSuccess() Invariant {
 		func(a *trace.Action, s *trace.Series) (v Verdict) {
 			for i := range s.Attempts {
 				at := &s.Attempts[i]
-				if !at.Seen || at.Outcome.Class != trace.OK {
+				if !at.Seen || at.Outcome.Class != trace.OK || forgotten(a, at) {
 					continue
 				}
 				v.Applied++

@@ -35,7 +35,7 @@ func conforms(c Contract) Invariant {
 			if sc.unsureOf(a) {
 				return v
 			}
-			if a.Ended && len(a.Attempts) == 0 && len(a.Hits) == 0 && !excusedFromCalling(&sc, a) && !(c.Allowance != nil && a.Reason == trace.ReasonBudget) {
+			if a.Ended && len(a.Attempts) == 0 && len(a.Hits) == 0 && !excusedFromCalling(&sc, a) && !settled(sc.tr.Actions(), a) && !(c.Allowance != nil && a.Reason == trace.ReasonBudget) {
 				v.Applied++
 				v.report(a, "the action ended without an attempt", "call the tool at least once", a.EndEvent)
 			}
@@ -66,7 +66,7 @@ func excusedFromCalling(sc *scene, a *trace.Action) bool {
 	case trace.ReasonNeedsInput, trace.ReasonBreakerOpen, trace.ReasonInterrupted, trace.ReasonEscalated:
 		return true
 	}
-	return timeUp(a) || sc.excuses(a, a.Begin, a.End)
+	return timeUp(a) || writes(a.Restarts) > 0 || sc.excuses(a, a.Begin, a.End)
 }
 
 // judge words what is wrong with the step; empty: nothing.
@@ -85,7 +85,7 @@ func (w *walk) judge() (text, advice string) {
 			return "", ""
 		}
 		return w.goesOn()
-	case !w.last || !w.alone() || w.chunked() || w.sc.excuses(w.a, w.end, w.a.End):
+	case !w.last || !w.alone() || w.chunked() || w.besides():
 		return "", ""
 	}
 	if text, advice = w.ending(); text != "" {
@@ -108,6 +108,16 @@ func (s *step) alone() bool {
 	return true
 }
 
+// besides reports whether a call that is no attempt can have decided the action's
+// end since it knew how this one went; after a crash in it, in all lives since.
+func (w *walk) besides() bool {
+	since := w.end
+	if len(w.crashes) > 0 {
+		since = min(since, w.crashes[0].Crash)
+	}
+	return w.sc.excuses(w.a, since, w.a.End)
+}
+
 // excused reports whether a series may stop although attempts are left: the
 // program asked what became of the attempt, or fetched credentials, and went
 // by that, or its limiter did not let it through; or a series that ran beside it decided the action's end.
@@ -115,7 +125,7 @@ func (w *walk) excused() bool {
 	if w.p.mends(w.went.Class) && !timeUp(w.a) {
 		return w.unfresh()
 	}
-	if w.sc.excuses(w.a, w.end, w.a.End) || w.servedInstead() {
+	if w.besides() || w.servedInstead() {
 		return true
 	}
 	for i := range w.a.Series {

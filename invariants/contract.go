@@ -128,6 +128,13 @@ func (p *Policy) rules() []Invariant {
 		return p.rulesOfTools()
 	}
 	list := []Invariant{NoPanic(), NoSpin()}
+	list = append(list, OperatorRetry(*p))
+	switch p.Restart { // before the rules that say the same without a crash
+	case RestartResumes:
+		list = append(list, SurvivesRestart(*p))
+	case RestartInterrupts:
+		list = append(list, InterruptedAuditable(*p))
+	}
 	if p.Attempt > 0 {
 		list = append(list, AttemptTimeout(p.Attempt), WholeAttempt(*p)) // before Returns: it is why the action hangs
 	}

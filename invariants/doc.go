@@ -57,7 +57,8 @@
 // [HintHonoured], [WithinDeadline], [WithinBudget], [WithinSpend], [AdviceHeeded], [AttemptTimeout], [WholeAttempt],
 // [NoAttemptAfterCancel], [NoCallOnDeadContext], [EndsAtCancel],
 // [CancelReachesTool], [NoAttemptAfterEnd], [NoEffectAfterEnd], [HonestEnding], [OneTerminal],
-// [NothingLeft], [Returns], [NoPanic], [NoSpin]. [Policy.Invariants] is all
+// [NothingLeft], [Returns], [NoPanic], [NoSpin], [SurvivesRestart],
+// [InterruptedAuditable], [OperatorRetry]. [Policy.Invariants] is all
 // that a policy implies, narrow ones first and Conforms last. An invariant of
 // your own is a literal of [Invariant].
 //
@@ -117,6 +118,16 @@
 // [WithinAllowance] counts the attempts of the whole trace, also those of actions
 // at once, and finds what is refused while something is left; a refused action
 // ends as budget. [Contract] puts policy, breaker and allowance together.
+//
+// # Restarts
+//
+// [Policy.Restart] says what becomes of an action when the program's process
+// dies under it. Where retries are persisted ([RestartResumes]) the automaton goes
+// on as if nothing had happened: [SurvivesRestart] names what was lost. Where they
+// are in memory ([RestartInterrupts]) the action ends as interrupted and calls
+// nothing: [InterruptedAuditable]. A program that died at the instant of an answer
+// may not have written it down, and one that died at a write may have written
+// down an attempt that it never made: both are legal either way.
 //
 // # Circuit breakers
 //
@@ -192,6 +203,7 @@
 //   - whether a hint starts the backoff anew: Hint.Resets
 //   - jitter, and whether the cap comes before or after it: Backoff.Jitter, Backoff.CapIs
 //   - a next attempt that does not fit: Late for the caller's deadline, BudgetLate for the own budget (stop at once, or begin the wait)
+//   - what a restart leads to: Restart (it resumes, or it interrupts)
 //   - whether the budget ends an attempt under way: BudgetCuts
 //   - which wins, a cancel or a success of a tool that ignores it: Winner
 //   - whether attempts may overlap, when and how many: Hedge
@@ -216,5 +228,8 @@
 //   - Whether the key of a repeat that the model asks for is that of the first: the key must belong to the intent, and outlive the action.
 //   - Requests of one batch at once.
 //   - A breaker around the whole action, that counts actions and not attempts.
+//   - The items of a batch after a restart, and the budget of an action whose
+//     process died before its first attempt: what was written down by then is not
+//     seen.
 //   - The windows are exact. They suit virtual time, not recordings in real time.
 package invariants

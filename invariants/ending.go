@@ -43,7 +43,7 @@ func dishonesty(p *Policy, sc *scene, a *trace.Action, late, shared bool) (text,
 		return fmt.Sprintf("the action failed with %q and calls it a success", short([]byte(a.Error))),
 			"see how the adapter reads its own errors"
 	case a.Error == "" && (a.Reason == 0 || a.Reason == trace.ReasonSuccess):
-		if sc.reconciled(a) {
+		if sc.reconciled(a) || len(a.Attempts) == 0 && settled(sc.tr.Actions(), a) {
 			return "", ""
 		}
 		if hit := served(sc.tr, a); hit != nil {
@@ -72,7 +72,7 @@ func lostEvidence(sc *scene, a *trace.Action, shared bool) (text, advice string)
 		return "", ""
 	}
 	switch seen := last.Seen && last.End <= a.End && (last.AnswerEvent < a.EndEvent); {
-	case !seen:
+	case !seen, forgotten(a, last):
 	case last.Items != "" && last.Outcome.Class == trace.OK && failedItems(a):
 		// The batch went through but for items that failed before.
 	case last.Outcome.Class == trace.OK && sc.unaudited(a, last.End):
@@ -170,7 +170,7 @@ func began(a *trace.Action) int {
 // counts reports whether n is the number of attempts, of all or of one series:
 // an error may speak of the page that failed.
 func counts(a *trace.Action, n int) bool {
-	if n == began(a) {
+	if made := began(a); n >= made && n <= made+writes(a.Restarts) { // it may count what it died before making
 		return true
 	}
 	for i := range a.Series {

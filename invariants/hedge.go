@@ -40,8 +40,8 @@ func (v *validator) hedge(p *Policy) {
 // overlap reports whether the attempt at began while the earlier one was under
 // way: not answered, in a context that had not ended.
 func overlap(before, at *trace.Attempt) bool {
-	if before.Deadline != 0 && before.Deadline <= at.Begin {
-		return false
+	if before.Lost || before.Deadline != 0 && before.Deadline <= at.Begin {
+		return false // a crash, or its deadline, has ended it
 	}
 	tie := before.End == at.Begin && before.Interrupted == 0 && before.AnswerEvent > at.Event
 	return !before.Seen || before.End > at.Begin || tie

@@ -35,9 +35,9 @@ func NoEffectAfterEnd() Invariant {
 }
 
 // atWork reports whether the attempt was under way behind the action's end, and
-// nobody had told the tool to stop.
+// nobody had told the tool to stop. One that a crash cut off nobody could tell.
 func atWork(at *trace.Attempt, a *trace.Action) bool {
-	return (at.AnswerEvent < 0 || at.Answered > a.End) && (at.Interrupted == 0 || at.Interrupted > a.End)
+	return !at.Lost && (at.AnswerEvent < 0 || at.Answered > a.End) && (at.Interrupted == 0 || at.Interrupted > a.End)
 }
 
 // lateEffect is the event of an effect that the call had after the action's

@@ -88,6 +88,9 @@ type Policy struct {
 
 	// Hedge says whether attempts of one action may overlap.
 	Hedge Hedge
+	// Restart is what becomes of an action when the program's process dies under
+	// it and comes back. Empty: nothing is promised.
+	Restart AfterRestart
 
 	// Repeatable says that repeating the action is harmless, as with a read.
 	Repeatable bool

@@ -52,10 +52,11 @@ type Series struct {
 	begin    time.Duration
 	deadline time.Duration
 	cancel   time.Duration
-	doomed   bool // there is a cancel
-	unclear  bool // an earlier attempt may have done its work
-	attempts int  // answered so far
-	failures int  // since the start, or since a hint that resets
+	doomed   bool          // there is a cancel
+	unclear  bool          // an earlier attempt may have done its work
+	attempts int           // answered so far
+	failures int           // since the start, or since a hint that resets
+	began    time.Duration // the latest attempt
 	answered time.Duration
 	waited   time.Duration // the wait before, which decorrelated jitter grows from
 	hidden   time.Duration // longest own wait that a hint has hidden
@@ -63,7 +64,9 @@ type Series struct {
 	beside   int           // attempts of the action that are of other series
 	mended   int           // credentials were refreshed
 
-	unauthenticated bool // the answer before said so
+	unauthenticated bool          // the answer before said so
+	up              time.Duration // when a process that has died is up again; 0: it has not
+	phantoms        int           // attempts that a process may have counted and died before making
 }
 
 // Start begins a series: begin is the instant at which the action began, and
@@ -78,8 +81,9 @@ func (p *Policy) Start(begin, deadline time.Duration) Series {
 func (s *Series) Cancel(at time.Duration) { s.cancel, s.doomed = at, true }
 
 // Began tells the series that its next attempt began at the instant. Only
-// decorrelated jitter needs to know.
+// decorrelated jitter and [Series.Lost] need to know.
 func (s *Series) Began(at time.Duration) {
+	s.began = at
 	switch {
 	case s.attempts == 0:
 	case s.anew:
@@ -122,7 +126,9 @@ func (s *Series) Next(o trace.Outcome, at time.Duration) Decision {
 		over.also = d.also | reasonSet(trace.ReasonEscalated)
 		return over
 	}
-	return s.fit(w, at, d.also)
+	next := s.fit(w, at, d.also)
+	s.doubt(&next, max(at, s.up))
+	return next
 }
 
 // window is the window of the next wait, and what the hint does to the series.
@@ -134,7 +140,7 @@ func (s *Series) window(o *trace.Outcome) wait {
 	if w.followed && s.p.Backoff.Jitter.Decorrelated {
 		_, s.hidden = s.p.Backoff.Window(s.failures, s.waited)
 	}
-	return w
+	return s.doubtful(w)
 }
 
 // final is the decision where no further attempt can be legal.
@@ -249,6 +255,9 @@ func stop(r trace.Reason, at time.Duration) Decision {
 // budget. A wait that ends at the very instant of a limit is a coin flip in
 // any program, so both ways are legal there.
 func (s *Series) fit(w wait, at time.Duration, also reasons) Decision {
+	if s.up > at { // nothing can come while the process is down
+		w.lo, w.hi = max(w.lo, s.up-at), max(w.hi, s.up-at)
+	}
 	d := Decision{Do: Go, Lo: w.lo, Hi: w.hi, Hinted: w.hinted, also: also}
 	deadline := limit{at: s.deadline, late: s.p.Late, reason: trace.ReasonDeadline}
 	budget := limit{at: plus(s.begin, s.p.Budget), late: s.p.BudgetLate, reason: trace.ReasonBudget}

@@ -16,7 +16,7 @@ import (
 func NoFirstDelay() Invariant {
 	return sceneRule("no-first-delay", "there is no wait before the first attempt",
 		func(sc scene, a *trace.Action) (v Verdict) {
-			if len(a.Attempts) == 0 || sc.unsureOf(a) || sc.excuses(a, a.Begin, a.Attempts[0].Begin) || joined(sc.tr, a) || queued(sc.tr, a) {
+			if len(a.Attempts) == 0 || sc.unsureOf(a) || len(crashesSince(a, -1, a.Attempts[0].Event)) > 0 || sc.excuses(a, a.Begin, a.Attempts[0].Begin) || joined(sc.tr, a) || queued(sc.tr, a) {
 				return v
 			}
 			v.Applied++
@@ -68,7 +68,7 @@ func noLastDelay(p *Policy, whole bool) Invariant {
 				return v
 			}
 			last, over := quiet(a)
-			if last == nil || sc.excuses(a, over, a.End) {
+			if last == nil || len(crashesSince(a, last.Event, -1)) > 0 || sc.excuses(a, over, a.End) {
 				return v
 			}
 			v.Applied++
@@ -223,7 +223,7 @@ func WithinBudget(p Policy) Invariant {
 				if own.Budget <= 0 {
 					continue
 				}
-				over := plus(begin, own.Budget)
+				over := plus(max(begin, bornLate(a)), own.Budget)
 				v.Applied++
 				switch {
 				case at.Begin > over:

@@ -40,6 +40,7 @@ func TestContradictionsAreNamedWithTheirFix(t *testing.T) {
 		{"Budget", func(p *Policy) { p.Budget = -1 }},
 		{"Budget", func(p *Policy) { p.BudgetCuts = true }},
 		{"Budget", func(p *Policy) { p.BudgetLate = LateWait }},
+		{"Restart", func(p *Policy) { p.Restart = "sometimes" }},
 		{"Late", func(p *Policy) { p.Late = "never" }},
 		{"Advice", func(p *Policy) { p.Advice = "perhaps" }},
 		{"BudgetLate", func(p *Policy) { p.Budget, p.BudgetLate = time.Second, "never" }},

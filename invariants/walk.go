@@ -41,7 +41,8 @@ type step struct {
 	held  time.Duration // of it, that of records
 	fresh bool          // credentials were fetched before the next attempt
 
-	shared bool // an allowance is declared: whether it was used up is judged apart
+	shared  bool            // an allowance is declared: whether it was used up is judged apart
+	crashes []trace.Restart // of the process, before what followed
 }
 
 func (p *Policy) walk(sc scene, a *trace.Action, s *trace.Series) walk {
@@ -51,6 +52,13 @@ func (p *Policy) walk(sc scene, a *trace.Action, s *trace.Series) walk {
 		w.auto.Cancel(a.Cancel)
 	}
 	w.a = a
+	if len(a.Restarts) > 0 && s.Attempts[0].Event == a.Attempts[0].Event {
+		early := crashesSince(a, -1, s.Attempts[0].Event)
+		w.auto.phantoms = writes(early)
+		if p.Budget > 0 && len(early) > 0 {
+			w.i = len(s.Attempts) // whether it knows when it began is not to be seen
+		}
+	}
 	return w
 }
 
@@ -62,7 +70,7 @@ func (w *walk) next() bool {
 	if w.p.Hedge.on() && hedges(w.s, w.i) {
 		return false
 	}
-	if !at.Seen || a.Ended && (at.End > a.End || at.Event > a.EndEvent) {
+	if !at.Seen && !at.Lost || a.Ended && (at.End > a.End || at.Event > a.EndEvent) {
 		return false
 	}
 	w.i++
@@ -71,7 +79,15 @@ func (w *walk) next() bool {
 	if w.i < len(w.s.Attempts) {
 		w.then = &w.s.Attempts[w.i]
 	}
-	if len(w.sc.side) == 0 {
+	if w.crashes = nil; len(a.Restarts) > 0 {
+		w.crashes = crashesSince(a, at.Event, w.until())
+	}
+	switch {
+	case len(w.crashes) > 0:
+		return w.crashed()
+	case at.Lost:
+		return false // the next one began beside it
+	case len(w.sc.side) == 0:
 		w.decide()
 		return true
 	}
@@ -79,6 +95,14 @@ func (w *walk) next() bool {
 	w.decide()
 	w.heldDecide(before)
 	return true
+}
+
+// until is the event of the next attempt; -1: there is none.
+func (w *walk) until() int {
+	if w.then == nil {
+		return -1
+	}
+	return w.then.Event
 }
 
 // heldDecide asks the automaton once more where records held the action up: it

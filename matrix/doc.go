@@ -56,6 +56,8 @@
 //     (with invariants.PhysicalAttempts)
 //   - budgets: the end of what an action may spend, of what many share, and failures
 //     in a row, where there is a Spend, an Allowance or EscalatesAfter
+//   - restart: crashes of the process in flight, in the wait and at each write of its
+//     disk, where the adapter has a Resume; an operator's retry, where it has Again
 //   - access: credentials that expire, where the policy refreshes them
 //   - observation: failures whose words leak, where it declares an Observation
 //   - records: logs and audits that fail, where it declares Sinks

@@ -24,6 +24,7 @@ const (
 	Breakers    Group = "breaker"     // many actions before a breaker, where one is declared
 	Layers      Group = "layers"      // failures of all kinds through all layers, where the physical attempts are bounded
 	Budgets     Group = "budgets"     // what one action may spend and what many share, where that is declared
+	Restarts    Group = "restart"     // crashes of the process, where the adapter has a Resume, and an operator's retries, where it has Again
 	Access      Group = "access"      // credentials that expire, where the policy refreshes them
 	Observed    Group = "observation" // what is handed on of a failure, where that is declared
 	Records     Group = "records"     // logs and audits that fail, where there are sinks
@@ -67,6 +68,8 @@ func shelves() []shelf {
 		{Budgets, spendRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Spend > 0 }},
 		{Budgets, escalationRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.escalates > 0 }},
 		{Budgets, allowanceRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.allowance != nil }},
+		{Restarts, restartRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Resume != nil }},
+		{Restarts, operatorRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Again != nil }},
 		{Access, accessRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Refresh.Once }},
 		{Observed, observationRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Observation != nil }},
 		{Records, recordRows, func(s *Setting, _ *faultsim.Adapter) bool { return len(s.Sinks) > 0 }},

@@ -31,6 +31,8 @@ type Action struct {
 	Hits      []int           // indices of the calls that were answered without being made
 	Waits     []int           // indices of the waits that the program asked for
 	Troubles  []int           // indices of hang, leak, panic and spin events
+	Again     int             // the number of the action that this one does again at somebody's word, from 1 in their order; 0: none
+	Restarts  []Restart       // of the program's process while the action was under way
 
 	planned time.Duration // waits asked for since the last attempt
 	slept   bool
@@ -40,6 +42,16 @@ type Action struct {
 
 // Cancelled reports whether the caller cancelled the action.
 func (a *Action) Cancelled() bool { return a.CancelAt >= 0 }
+
+// A Restart is a crash of the program's process, and the begin of the next one.
+// Instants are since the trace's Start.
+type Restart struct {
+	Crash      time.Duration // when the process died
+	CrashEvent int           // index of the crash event
+	Write      int           // the number of the durable write at which it died; 0: at none
+	Up         time.Duration // when the next process went on with the action; meaningful where UpEvent >= 0
+	UpEvent    int           // index of the restart event; -1: none came
+}
 
 // A Series is the run of attempts of one action at one tool with the same
 // arguments. After a failure, changed arguments stay in the series and are
@@ -75,6 +87,7 @@ type Attempt struct {
 	Begin       time.Duration   // when the tool was reached
 	End         time.Duration   // when the caller saw the outcome; meaningful where Seen
 	Seen        bool            // the caller saw an outcome
+	Lost        bool            // the process died while it was under way: there is no outcome, and End is the instant of the crash
 	Interrupted time.Duration   // instant at which the context ended in flight, at least 1ns; 0: it did not
 	Answered    time.Duration   // instant of the tool's answer; meaningful where AnswerEvent >= 0
 	Deadline    time.Duration   // instant at which the given context ends; 0: none

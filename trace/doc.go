@@ -34,6 +34,11 @@
 //   - A call can have another [Role] than that of an attempt: fetching
 //     credentials, asking what became of an attempt, or writing a record to a
 //     log or an audit trail. It is in the trace and counts as nothing else.
+//   - A restart is a crash of the program's process while an action is under way
+//     ([KindCrash]), and the begin of the next one ([KindRestart]). The action goes
+//     on in it. Attempts that the crash cut off have no outcome: they are Lost.
+//   - An action that is done again at somebody's word ([Recorder.BeginAgain]) is an
+//     action of its own that names the one before; [ActionName] is the same.
 //
 // Instants are durations since the start of the trace, and so are deadlines.
 //

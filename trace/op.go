@@ -16,6 +16,8 @@ type Op struct {
 	name      string
 	open      bool
 	cancelled bool            // a cancel has been recorded
+	life      int             // how often its process has died
+	again     *Op             // that it does again, at somebody's word; nil: none
 	watch     context.Context // the caller's context, while Do runs; nil: cancels are told by Cancel
 	does      bool            // Do runs it
 	errs      []seenError     // of its latest attempts, while Do runs
@@ -52,18 +54,40 @@ type opKey struct{}
 // Begin records that an action begins and returns a context that carries it.
 // Actions of the same name get a number behind it: "pay", "pay#2".
 func (r *Recorder) Begin(ctx context.Context, name string) (context.Context, *Op) {
+	return r.open(ctx, name, nil)
+}
+
+func (r *Recorder) open(ctx context.Context, name string, again *Op) (context.Context, *Op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.ops) == 1 && r.ops[0].implied {
 		r.ops[0].open = false // actions are declared from now on
 	}
 	at := r.now()
-	o := &Op{r: r, number: len(r.ops) + 1, name: r.unused(name), open: true}
+	o := &Op{r: r, number: len(r.ops) + 1, name: r.unused(name), open: true, again: again}
 	r.ops = append(r.ops, o)
 	e := r.next()
 	e.At, e.Kind, e.Action, e.Deadline = at, KindBegin, o.name, r.deadline(ctx)
+	if again != nil {
+		e.Count = again.number
+	}
 	o.ctx = opContext{ctx, o}
 	return &o.ctx, o
+}
+
+// BeginAgain records that an action that has ended is begun again at somebody's
+// word, such as an operator's: it is the same intention, and an action of its own
+// with attempts, clock and end of its own.
+func (r *Recorder) BeginAgain(ctx context.Context, of *Op) (context.Context, *Op) {
+	return r.open(ctx, of.root().name, of)
+}
+
+// root is the action that was begun first of those that do the same.
+func (o *Op) root() *Op {
+	for o.again != nil {
+		o = o.again
+	}
+	return o
 }
 
 // unused returns the name, with a number behind it where it is taken.
@@ -215,10 +239,22 @@ func (o *Op) note(kind Kind, reason Reason, text string) {
 	o.put(kind, reason, text)
 }
 
-func (o *Op) put(kind Kind, reason Reason, text string) {
+func (o *Op) put(kind Kind, reason Reason, text string) *Event {
 	o.notice()
 	at := o.r.now()
 	e := o.r.next()
 	e.At, e.Kind, e.Action, e.Reason = at, kind, o.name, reason
 	e.Error = o.r.hideText(KeepError, text)
+	return e
+}
+
+// ActionName is the name of the action that ctx carries, the same over all
+// restarts of its process, and where it is done again at somebody's word; empty:
+// it carries none. An adapter can hand it to
+// code that takes the id of a request from its caller.
+func ActionName(ctx context.Context) string {
+	if o, ok := ctx.Value(opKey{}).(*Op); ok {
+		return o.root().name
+	}
+	return ""
 }

@@ -144,7 +144,7 @@ func (w *teller) who(e *Event) string {
 func (w *teller) tell(e *Event, r *row, d *detail) {
 	switch e.Kind {
 	case KindBegin:
-		tellBegin(e, d)
+		w.tellBegin(e, d)
 	case KindCall:
 		w.tellCall(e, d)
 	case KindAnswer:
@@ -169,6 +169,10 @@ func (w *teller) tell(e *Event, r *row, d *detail) {
 		w.tellEnd(e, d)
 	case KindHang, KindLeak, KindPanic, KindSpin:
 		tellTrouble(e, d)
+	case KindCrash:
+		tellCrash(e, d)
+	case KindRestart:
+		d.add("the program goes on")
 	default:
 		d.add("an event of an unknown kind")
 	}
@@ -181,7 +185,10 @@ func orElse(s, otherwise string) string {
 	return s
 }
 
-func tellBegin(e *Event, d *detail) {
+func (w *teller) tellBegin(e *Event, d *detail) {
+	if actions := w.t.Actions(); e.Count > 0 && e.Count <= len(actions) {
+		d.add("%s again", orElse(plainName(actions[e.Count-1].Name), "the one before"))
+	}
 	if e.Deadline == 0 {
 		d.add("no deadline")
 		return
@@ -224,7 +231,10 @@ func (w *teller) tellCall(e *Event, d *detail) {
 	default:
 		d.add("its deadline has passed")
 	}
-	if at != nil && !at.Seen {
+	switch {
+	case at != nil && at.Lost:
+		d.add("no answer before the crash")
+	case at != nil && !at.Seen:
 		d.add("never answered")
 	}
 }

@@ -22,8 +22,8 @@ const few = 8
 
 // A room is how much of each thing an action has.
 type room struct {
-	attempts, effects, published, observed, hits, waits, troubles int32
-	first                                                         int // index of its first attempt in view.calls
+	attempts, effects, published, observed, hits, waits, troubles, crashes int32
+	first                                                                  int // index of its first attempt in view.calls
 }
 
 func buildActions(events []Event) []Action {
@@ -78,6 +78,8 @@ func (m *room) count(e *Event) {
 		m.hits++
 	case KindHang, KindLeak, KindPanic, KindSpin:
 		m.troubles++
+	case KindCrash:
+		m.crashes++
 	}
 }
 
@@ -146,6 +148,9 @@ func (v *view) allot() {
 		a.Hits, indices = carve(indices, a.room.hits)
 		a.Waits, indices = carve(indices, a.room.waits)
 		a.Troubles, indices = carve(indices, a.room.troubles)
+		if a.room.crashes > 0 {
+			a.Restarts = make([]Restart, 0, a.room.crashes)
+		}
 	}
 }
 
@@ -193,7 +198,7 @@ func (v *view) call(i int, e *Event, n int) {
 func (a *Action) note(i int, e *Event) {
 	switch e.Kind {
 	case KindBegin:
-		a.Begin, a.Deadline = e.At, e.Deadline
+		a.Begin, a.Deadline, a.Again = e.At, e.Deadline, e.Count
 	case KindWait:
 		a.Waits = append(a.Waits, i)
 		a.planned, a.slept = plus(a.planned, e.Wait), true
@@ -215,6 +220,12 @@ func (a *Action) note(i int, e *Event) {
 		a.Want, a.Cause, a.Count = e.Want, e.Cause, e.Count
 	case KindHang, KindLeak, KindPanic, KindSpin:
 		a.Troubles = append(a.Troubles, i)
+	case KindCrash:
+		a.crash(i, e)
+	case KindRestart:
+		if n := len(a.Restarts); n > 0 && a.Restarts[n-1].UpEvent < 0 {
+			a.Restarts[n-1].Up, a.Restarts[n-1].UpEvent = e.At, i
+		}
 	}
 }
 
@@ -242,14 +253,14 @@ func (v *view) flying(call int) *Attempt {
 }
 
 func (v *view) interrupt(e *Event) {
-	if at := v.flying(e.Call); at != nil && !at.Seen {
+	if at := v.flying(e.Call); at != nil && !at.Seen && !at.Lost {
 		at.Outcome, at.End, at.Seen, at.Interrupted = e.Outcome, e.At, true, max(e.At, 1)
 	}
 }
 
 func (v *view) answer(i int, e *Event) {
 	at := v.flying(e.Call)
-	if at == nil {
+	if at == nil || at.Lost {
 		return
 	}
 	at.AnswerEvent, at.Answered, at.Answer, at.Result = i, e.At, e.Outcome, e.Result

@@ -54,6 +54,12 @@ func (s *Script) On(action string) *Script { s.action = action; return s }
 // Begin begins an action and turns to it.
 func (s *Script) Begin(action string) *Script { return s.BeginUntil(action, 0) }
 
+// Again begins the action of the number again, at an operator's word.
+func (s *Script) Again(action string, number int) *Script {
+	s.action = action
+	return s.add(trace.Event{Kind: trace.KindBegin, Action: action, Count: number})
+}
+
 // BeginUntil begins an action whose caller's context ends at the instant.
 func (s *Script) BeginUntil(action string, deadline time.Duration) *Script {
 	s.action = action
@@ -175,6 +181,17 @@ func (s *Script) Observe(raw string) *Script {
 // Trouble is a hang, leak, panic or spin.
 func (s *Script) Trouble(k trace.Kind, text string) *Script {
 	return s.add(trace.Event{Kind: k, Action: s.action, Error: text})
+}
+
+// Crash is a crash of the action's process, at its durable write of that number;
+// 0: at none.
+func (s *Script) Crash(write int) *Script {
+	return s.add(trace.Event{Kind: trace.KindCrash, Action: s.action, Count: write})
+}
+
+// Restart is the begin of the next process.
+func (s *Script) Restart() *Script {
+	return s.add(trace.Event{Kind: trace.KindRestart, Action: s.action})
 }
 
 // End ends the action with a success.

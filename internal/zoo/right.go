@@ -17,7 +17,7 @@ import (
 // Right returns subjects that keep their policies, in different styles.
 func Right() []Specimen {
 	specimen := func(name string, a faultsim.Adapter) Specimen { return Specimen{Name: name, Adapter: a} }
-	return []Specimen{
+	return append([]Specimen{
 		specimen("plain-loop", agents(policy(), throttling(), patient)),
 		specimen("stops-at-long-hints", agents(stopping(), throttling(), stopsAtHints)),
 		specimen("typed-agent", typed()),
@@ -92,8 +92,8 @@ func Right() []Specimen {
 		specimen("success-wins", contested(invariants.WinnerSuccess, patient)),
 		specimen("cancel-wins", contested(invariants.WinnerCancel, cancelWins)),
 		specimen("breaker-with-a-log", loggedBreaker()),
-		specimen("counts-each-retry", tallying(func(*clerk) {})),
-		specimen("counts-when-it-decides", tallying(func(c *clerk) { c.decides = true })),
+		specimen("counts-each-retry", tallying(func(*tallier) {})),
+		specimen("counts-when-it-decides", tallying(func(c *tallier) { c.decides = true })),
 		specimen("keeps-its-end", storing(keepsOnce)),
 		specimen("http-quota", onRoute(webPolicy(), metered(), func(a *webAgent) { a.refused = readsQuota })),
 		specimen("http-junk-hint", onRoute(webPolicy(), mumbling(), func(*webAgent) {})),
@@ -118,7 +118,7 @@ func Right() []Specimen {
 		specimen("session-of-time", sharing(someTime, func(*session) {})),
 		specimen("http-broken-answer-asked-again", rereading(func() func(io.Reader, *forecast) error { return decodeAlone })),
 		specimen("http-hour-by-hour", readsHourly()),
-	}
+	}, rightJobs()...)
 }
 
 // stopsAtHints is the right loop that gives up where the tool asks for more

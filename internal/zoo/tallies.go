@@ -12,11 +12,11 @@ import (
 func tallies() []Specimen {
 	return []Specimen{
 		{"first-attempt-counted", "The counter of retries stands at the head of the loop, and counts the first attempt too.",
-			threeLayer, "metrics-true", tallying(func(c *clerk) { c.first = true })},
+			threeLayer, "metrics-true", tallying(func(c *tallier) { c.first = true })},
 		{"retry-counted-in-two-layers", "The client has a hook for retries, the loop around it has another, and both write the same metric.",
-			threeLayer, "metrics-true", tallying(func(c *clerk) { c.twice = true })},
+			threeLayer, "metrics-true", tallying(func(c *tallier) { c.twice = true })},
 		{"last-retry-not-counted", "A retry is counted when the next one is decided on, and the last has none behind it.",
-			threeLayer, "metrics-true", tallying(func(c *clerk) { c.late = true })},
+			threeLayer, "metrics-true", tallying(func(c *tallier) { c.late = true })},
 		{"both-ends-kept", "The handling of a cancel stores its end, and the common way out stores another after it.",
 			"F044", "ends-recorded", storing(func(ctx context.Context, call tool, k keep) (forecast, error) {
 				f, err := patient(ctx, call)
@@ -37,8 +37,8 @@ func tallies() []Specimen {
 	}
 }
 
-// A clerk writes a metric for each retry.
-type clerk struct {
+// A tallier writes a metric for each retry.
+type tallier struct {
 	write func(context.Context, string)
 
 	first, twice, late bool
@@ -57,9 +57,9 @@ func besideTheWork(write func(context.Context, string) error) func(context.Conte
 	}
 }
 
-func tallying(change func(*clerk)) faultsim.Adapter {
+func tallying(change func(*tallier)) faultsim.Adapter {
 	a := built(policy(), throttling(), func(s *faultsim.Stage) ask {
-		c := &clerk{write: besideTheWork(faultsim.Sink[string](s, "retries"))}
+		c := &tallier{write: besideTheWork(faultsim.Sink[string](s, "retries"))}
 		change(c)
 		return c.forecast
 	})
@@ -67,7 +67,7 @@ func tallying(change func(*clerk)) faultsim.Adapter {
 	return a
 }
 
-func (c *clerk) forecast(ctx context.Context, call tool) (forecast, error) {
+func (c *tallier) forecast(ctx context.Context, call tool) (forecast, error) {
 	n := 0
 	return patient(ctx, func(ctx context.Context, q query) (forecast, error) {
 		n++
@@ -85,8 +85,8 @@ func (c *clerk) forecast(ctx context.Context, call tool) (forecast, error) {
 	})
 }
 
-// counts reports whether the clerk counts attempt n before it makes it.
-func (c *clerk) counts(n int) bool {
+// counts reports whether the tallier counts attempt n before it makes it.
+func (c *tallier) counts(n int) bool {
 	switch {
 	case c.decides:
 		return false
