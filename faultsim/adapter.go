@@ -68,6 +68,12 @@ type Adapter struct {
 	Observation *invariants.Observation
 	Observe     func(result any, err error) any
 
+	// Repeats is the contract of a tool that is itself the code under test. It
+	// is set by [Served], which such an adapter is built with. Nil: the code
+	// under test calls tools.
+	Repeats *invariants.Repeats
+	served  *served
+
 	// Invariants are further rules of the user's own.
 	Invariants []invariants.Invariant
 
@@ -79,6 +85,9 @@ type Adapter struct {
 // invariants returns all rules that the adapter is held to.
 func (a *Adapter) invariants() []invariants.Invariant {
 	implied := contractOf(&a.Policy).invariants
+	if a.served != nil {
+		implied = a.served.rules
+	}
 	if a.Breaker != nil {
 		implied = a.Breaker.Invariants(a.Policy)
 	}
@@ -147,6 +156,9 @@ func (a *Adapter) validate() error {
 		if strings.TrimSpace(a.Accept[name]) == "" {
 			errs = append(errs, fmt.Errorf("adapter %q: Accept gives no reason for %q: say why the deviation is accepted", a.Name, name))
 		}
+	}
+	if a.Repeats != nil {
+		errs = append(errs, a.validateServed())
 	}
 	if a.Breaker != nil {
 		errs = append(errs, a.validateBreaker())

@@ -19,6 +19,8 @@ type drawer struct {
 	single  bool                // one action only
 	breaker *invariants.Breaker // nil: none
 	canary  bool                // plant canaries
+	served  *served             // of a tool under test; nil: the code calls tools
+	repeats *invariants.Repeats
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -32,7 +34,7 @@ type drawnTool struct {
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
-	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil}
+	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil, served: a.served, repeats: a.Repeats}
 	for _, t := range tools {
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
@@ -50,7 +52,7 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 			}
 		}
 		dt.items = d.itemsOf(t)
-		if d.p.Attempt > 0 {
+		if d.p.Attempt > 0 || d.served != nil {
 			dt.add(d.p, Fault{Hang: true})
 		}
 		d.tools = append(d.tools, dt)
@@ -87,6 +89,9 @@ func (d *drawer) first(kind func(Fault) bool) map[string]Fault {
 // schedules is the generator that [Check] draws from.
 func (d *drawer) schedules() *rapid.Generator[Schedule] {
 	return rapid.Custom(func(t *rapid.T) Schedule {
+		if d.served != nil {
+			return d.forServed(t)
+		}
 		if d.breaker != nil && !d.single && coin(t) {
 			return d.forBreaker(t)
 		}

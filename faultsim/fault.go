@@ -154,7 +154,16 @@ type Plan struct {
 	// never. Negative: before the action begins, which the text form writes as
 	// cancel=before.
 	Cancel time.Duration
+
+	// Key is which of the adapter's keys the call carries, and Other whether
+	// it has the other arguments, where the code under test is a tool; see
+	// [Served]. 0 is the first key.
+	Key   int
+	Other bool
 }
+
+// NoKey is the [Plan].Key of a call that carries none.
+const NoKey = -1
 
 // A Schedule is the faults of one trial. It is data with a text form: see
 // [Parse] and [Schedule.String].

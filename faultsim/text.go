@@ -49,6 +49,7 @@ func (p *Plan) write(b *strings.Builder) {
 	} else {
 		option(b, "cancel", p.Cancel)
 	}
+	p.writeServed(b)
 	b.WriteString("\n")
 	for _, tool := range slices.Sorted(maps.Keys(p.Faults)) {
 		for i, f := range p.Faults[tool] {
@@ -298,8 +299,12 @@ func (p *parser) planOption(name, value string) (err error) {
 		if plan.Cancel, err = -1, nil; value != "before" {
 			plan.Cancel, err = positive(name, value)
 		}
+	case "key":
+		plan.Key, err = keyNumber(value)
+	case "other":
+		plan.Other, err = true, bare(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an action; known are after=, deadline=, cancel=", name)
+		err = fmt.Errorf("unknown option %q of an action; known are after=, deadline=, cancel=, key=, other", name)
 	}
 	return err
 }

@@ -16,7 +16,11 @@ func (x *trial) begin(plan *Plan) (context.Context, *act) {
 	}
 	ctx, cancel := caller(plan)
 	a.plan, a.cancel = plan, cancel
-	ctx, a.op = x.rec.Begin(ctx, x.a.Name)
+	if v := x.a.served; v != nil {
+		ctx, a.op = v.begin(ctx, &x.rec, x.a.Name, plan)
+	} else {
+		ctx, a.op = x.rec.Begin(ctx, x.a.Name)
+	}
 	x.stage.mu.Lock()
 	x.stage.acts = append(x.stage.acts, a)
 	x.stage.climate.begins()
@@ -62,6 +66,11 @@ func (x *trial) end(a *act, out any, err error) {
 	x.stage.leaves(a)
 	x.over(a)
 	e := trace.Ending{Err: err}
+	if v := x.a.served; v != nil {
+		e.Code, e.Result = v.code(err), trace.Marshal(out)
+		a.op.End(e)
+		return
+	}
 	seen := x.observe(out, err)
 	if seen != nil {
 		a.op.Observe(seen)

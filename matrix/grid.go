@@ -18,6 +18,7 @@ type grid struct {
 	title  string
 	lines  []*line
 	frozen bool // virtual time stands still in the latest row
+	served bool // the code under test is the tool
 }
 
 // Verdicts of rows without an outcome.
@@ -37,6 +38,7 @@ type line struct {
 	amounts trace.Reason // what the attempts come to, where they failed
 	verdict string
 	skipped string // the reason
+	story   string // of a tool under test: how its calls ended
 }
 
 func (g *grid) add(row Row) *line {
@@ -60,8 +62,11 @@ func (l *line) skip(t *testing.T, err error) {
 // String is the table, its columns aligned.
 func (g *grid) String() string {
 	cells := [][]string{{"group", "row", "calls wanted", "made", "terminal wanted", "seen", "verdict"}}
+	if g.served {
+		cells = [][]string{{"group", "row", "calls end as", "effects", "verdict"}}
+	}
 	for _, l := range g.lines {
-		cells = append(cells, l.cells())
+		cells = append(cells, l.cells(g.served))
 	}
 	widths := make([]int, len(cells[0]))
 	for _, row := range cells {
@@ -84,7 +89,10 @@ func (g *grid) String() string {
 	return b.String()
 }
 
-func (l *line) cells() []string {
+func (l *line) cells(served bool) []string {
+	if served {
+		return l.servedCells()
+	}
 	if l.skipped != "" {
 		return []string{string(l.group), l.name, "-", "-", "-", "-", "skipped: " + l.skipped}
 	}

@@ -15,6 +15,7 @@ const (
 	Writes      Group = "writes"      // effects and what actions share
 	Adversarial Group = "adversarial" // what a hostile or muddled tool sends
 	Observed    Group = "observation" // what is handed on of a failure; only where the adapter declares it
+	Repeated    Group = "repeats"     // what a tool under test makes of a second call; see [ToolRows]
 )
 
 // own is the group of rows that name none.
@@ -29,7 +30,7 @@ func (g Group) orOwn() Group {
 
 // place is where the group stands in the grid.
 func (g Group) place() int {
-	return slices.Index([]Group{Basics, Timing, Writes, Adversarial, Observed}, g)
+	return slices.Index([]Group{Basics, Timing, Writes, Adversarial, Observed, Repeated}, g)
 }
 
 // furtherRows are the rows behind those of the article.

@@ -31,6 +31,9 @@ type Setting struct {
 	Can    func(faultsim.Fault) bool // whether the main tool can answer so
 	Tools  []string                  // names of the tools on the stage, the main one first
 
+	// Repeats is the contract of a tool under test; nil: the code calls tools.
+	Repeats *invariants.Repeats
+
 	breaker *invariants.Breaker // that the adapter declares; nil: none
 }
 

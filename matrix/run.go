@@ -13,7 +13,8 @@ import (
 )
 
 // Run runs [Rows], those of the group [Observed] where the adapter declares an
-// Observation, and the adapter's own rows after them, each as a subtest on
+// Observation, or [ToolRows] where the code under test is itself the tool, and
+// the adapter's own rows after them, each as a subtest on
 // a fresh subject in virtual time. A row fails where the attempts or the
 // terminal are not those that the policy calls for, or where any rule that the
 // policy implies is broken. A row that cannot apply is skipped with the
@@ -34,6 +35,9 @@ func Run(t *testing.T, a faultsim.Adapter, own ...Row) {
 		t.Fatalf("%v", err)
 	}
 	g := grid{title: fmt.Sprintf("matrix of %q under policy %q", a.Name, a.Policy.ID)}
+	if a.Repeats != nil {
+		g = grid{title: fmt.Sprintf("matrix of %q, called again", a.Name), served: true}
+	}
 	for _, row := range rows {
 		if g.frozen {
 			g.add(row).verdict = notRun
@@ -82,11 +86,14 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 		return Setting{}, nil, err
 	}
 	rows := Rows()
+	if a.Repeats != nil {
+		rows = ToolRows()
+	}
 	if a.Observation != nil {
 		rows = append(rows, observationRows()...)
 	}
 	rows = append(rows, own...)
-	return Setting{Policy: a.Policy, Can: can, Tools: names, breaker: a.Breaker}, rows, validate(rows)
+	return Setting{Policy: a.Policy, Can: can, Tools: names, Repeats: a.Repeats, breaker: a.Breaker}, rows, validate(rows)
 }
 
 // validate reports rows that cannot be run.
@@ -141,6 +148,9 @@ func playRow(t *testing.T, a faultsim.Adapter, set Setting, row Row, l *line) (p
 	p.Row = row
 	if p.Schedule, err = row.make(set); err != nil {
 		return p.skip(err)
+	}
+	if set.Repeats != nil {
+		return playServed(t, a, p, l)
 	}
 	e, ends := set.expect(p.Schedule)
 	if !ends {

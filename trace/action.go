@@ -9,27 +9,31 @@ import (
 // An Action is one intended operation, what a person counts once: "pay
 // invoice 7". It is computed from the events.
 type Action struct {
-	Name      string          // empty: the only, undeclared action
-	Begin     time.Duration   // its begin event, or its first call where there is none
-	End       time.Duration   // its end event; 0 while Ended is false
-	Ended     bool            // there is an end event
-	EndEvent  int             // index of the end event; -1: none
-	Deadline  time.Duration   // instant at which the caller's context ends; 0: none
-	Cancel    time.Duration   // instant of the cancel; meaningful where CancelAt >= 0
-	CancelAt  int             // index of the cancel event; -1: none
-	Reason    Reason          // what the program said of its end
-	Error     string          // text of the returned error; empty: none
-	Result    json.RawMessage // what it returned, canonical; nil: nothing
-	Want      json.RawMessage // the result that the evidence calls for; nil: not known
-	Cause     int             // the call whose error the returned error keeps; -1: of none; 0: not looked at
-	Count     int             // the attempts that the returned error tells of; 0: it does not say
-	Attempts  []Attempt       // of every tool, in order of arrival; calls of another role are left out
-	Series    []Series        // the same attempts, by tool and arguments
-	Effects   []int           // indices of the effect events
-	Published []int           // indices of the terminals that the program published
-	Observed  []int           // indices of the observations that the program handed on
-	Waits     []int           // indices of the waits that the program asked for
-	Troubles  []int           // indices of hang, leak, panic and spin events
+	Name       string          // empty: the only, undeclared action
+	Begin      time.Duration   // its begin event, or its first call where there is none
+	End        time.Duration   // its end event; 0 while Ended is false
+	Ended      bool            // there is an end event
+	BeginEvent int             // index of its begin event; -1: none
+	EndEvent   int             // index of the end event; -1: none
+	Deadline   time.Duration   // instant at which the caller's context ends; 0: none
+	Cancel     time.Duration   // instant of the cancel; meaningful where CancelAt >= 0
+	CancelAt   int             // index of the cancel event; -1: none
+	Reason     Reason          // what the program said of its end
+	Error      string          // text of the returned error; empty: none
+	Result     json.RawMessage // what it returned, canonical; nil: nothing
+	Want       json.RawMessage // the result that the evidence calls for; nil: not known
+	Cause      int             // the call whose error the returned error keeps; -1: of none; 0: not looked at
+	Count      int             // the attempts that the returned error tells of; 0: it does not say
+	Key        string          // of a call that was served: the caller's idempotency key; empty: none
+	Args       json.RawMessage // of a call that was served: what it was called with, canonical
+	Code       string          // of a call that was served: how it was refused; empty: it was not, or nobody says
+	Attempts   []Attempt       // of every tool, in order of arrival; calls of another role are left out
+	Series     []Series        // the same attempts, by tool and arguments
+	Effects    []int           // indices of the effect events
+	Published  []int           // indices of the terminals that the program published
+	Observed   []int           // indices of the observations that the program handed on
+	Waits      []int           // indices of the waits that the program asked for
+	Troubles   []int           // indices of hang, leak, panic and spin events
 
 	planned time.Duration // waits asked for since the last attempt
 	slept   bool

@@ -54,6 +54,11 @@ type opKey struct{}
 func (r *Recorder) Begin(ctx context.Context, name string) (context.Context, *Op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	o, _ := r.begin(ctx, name)
+	return &o.ctx, o
+}
+
+func (r *Recorder) begin(ctx context.Context, name string) (*Op, *Event) {
 	if len(r.ops) == 1 && r.ops[0].implied {
 		r.ops[0].open = false // actions are declared from now on
 	}
@@ -63,7 +68,7 @@ func (r *Recorder) Begin(ctx context.Context, name string) (context.Context, *Op
 	e := r.next()
 	e.At, e.Kind, e.Action, e.Deadline = at, KindBegin, o.name, r.deadline(ctx)
 	o.ctx = opContext{ctx, o}
-	return &o.ctx, o
+	return o, e
 }
 
 // unused returns the name, with a number behind it where it is taken.
@@ -141,6 +146,7 @@ type Ending struct {
 	Err    error           // nil: the action claims success
 	Cause  int             // the call whose error Err keeps; -1: of none; 0: not looked at
 	Count  int             // the attempts that Err tells of; 0: it does not say
+	Code   string          // of a call that was served: how it was refused; see [Recorder.Serve]
 }
 
 // End records that the action returned.
@@ -156,6 +162,7 @@ func (o *Op) End(end Ending) {
 	e.At, e.Kind, e.Action, e.Reason = at, KindEnd, o.name, end.Reason
 	e.Result, e.Want = o.r.hide(result), o.r.hide(want)
 	e.Error, e.Cause, e.Count = o.r.hideText(KeepError, text), end.Cause, end.Count
+	e.Outcome.Code = end.Code
 }
 
 // close ends an action that does not return.

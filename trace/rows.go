@@ -19,6 +19,7 @@ type teller struct {
 	effects  map[effect]int
 	others   map[spot]int        // calls that are no attempts
 	answers  map[string][]answer // of each action
+	keys     map[string]string   // of calls that were served, by how they are shown
 }
 
 // An answer is a result and the call that gave it.
@@ -143,7 +144,7 @@ func (w *teller) who(e *Event) string {
 func (w *teller) tell(e *Event, r *row, d *detail) {
 	switch e.Kind {
 	case KindBegin:
-		tellBegin(e, d)
+		w.tellBegin(e, d)
 	case KindCall:
 		w.tellCall(e, d)
 	case KindAnswer:
@@ -178,12 +179,32 @@ func orElse(s, otherwise string) string {
 	return s
 }
 
-func tellBegin(e *Event, d *detail) {
+func (w *teller) tellBegin(e *Event, d *detail) {
+	if len(e.Args) > 0 {
+		d.add("%s", jsonText(e.Args, longText))
+	}
+	if e.Key != "" {
+		d.add("key %s", w.keyOf(e.Key))
+	}
 	if e.Deadline == 0 {
 		d.add("no deadline")
 		return
 	}
 	d.add("deadline at %s", span(e.Deadline))
+}
+
+// keyOf is the key of a call that was served, as short as it can be told from
+// those before it.
+func (w *teller) keyOf(key string) string {
+	short := shortKey(key)
+	if w.keys == nil {
+		w.keys = map[string]string{}
+	}
+	if first, taken := w.keys[short]; taken && first != key {
+		return apart(key, first)
+	}
+	w.keys[short] = key
+	return short
 }
 
 func (w *teller) tellCall(e *Event, d *detail) {
@@ -384,6 +405,9 @@ func (w *teller) tellEnd(e *Event, d *detail) {
 		d.add("returns an error")
 	default:
 		d.add("returns")
+	}
+	if e.Outcome.Code != "" {
+		d.add("%s", plainName(e.Outcome.Code))
 	}
 	if e.Error != "" {
 		d.add("%s", quoted(e.Error, longText))

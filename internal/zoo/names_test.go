@@ -35,7 +35,7 @@ func known(t *testing.T) map[string]map[string]bool {
 	for _, kind := range fieldKinds {
 		names[kind] = map[string]bool{}
 	}
-	for _, r := range matrix.Rows() {
+	for _, r := range append(matrix.Rows(), matrix.ToolRows()...) {
 		names["row"][r.Name] = true
 	}
 	for _, s := range append(Faulty(), Right()...) {
@@ -66,6 +66,9 @@ func known(t *testing.T) map[string]map[string]bool {
 
 // rulesOf lists the rules that the subject is held to.
 func rulesOf(s Specimen) []invariants.Invariant {
+	if s.Adapter.Repeats != nil {
+		return slices.Concat(s.Adapter.Invariants, s.Adapter.Repeats.Invariants())
+	}
 	all := slices.Concat(s.Adapter.Invariants, s.Adapter.Policy.Invariants())
 	if s.Adapter.Breaker != nil {
 		all = append(all, s.Adapter.Breaker.Invariants(s.Adapter.Policy)...)

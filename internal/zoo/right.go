@@ -17,7 +17,7 @@ import (
 // Right returns subjects that keep their policies, in different styles.
 func Right() []Specimen {
 	specimen := func(name string, a faultsim.Adapter) Specimen { return Specimen{Name: name, Adapter: a} }
-	return []Specimen{
+	return append(rightDesks(), []Specimen{
 		specimen("plain-loop", agents(policy(), throttling(), patient)),
 		specimen("stops-at-long-hints", agents(stopping(), throttling(), stopsAtHints)),
 		specimen("typed-agent", typed()),
@@ -62,7 +62,7 @@ func Right() []Specimen {
 		specimen("http-quota", onRoute(webPolicy(), metered(), func(a *webAgent) { a.refused = readsQuota })),
 		specimen("http-junk-hint", onRoute(webPolicy(), mumbling(), func(*webAgent) {})),
 		specimen("http-broken-answer-asked-again", rereading(func() func(io.Reader, *forecast) error { return decodeAlone })),
-	}
+	}...)
 }
 
 // stopsAtHints is the right loop that gives up where the tool asks for more

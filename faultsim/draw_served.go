@@ -1,0 +1,128 @@
+package faultsim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rehearse-go/rehearse/invariants"
+	"pgregory.net/rapid"
+)
+
+// forServed draws calls of a tool under test: two to five, most of them with
+// one key, in turn or at once, with faults of the tools below in the first ones.
+func (d *drawer) forServed(t *rapid.T) Schedule {
+	s := Schedule{Actions: make([]Plan, 2+below(t, 4))}
+	for i := range s.Actions {
+		s.Actions[i] = d.servedCall(t, i)
+	}
+	if s.AtOnce = coin(t); s.AtOnce && coin(t) {
+		d.dwell(t, &s.Actions[0])
+	}
+	return s
+}
+
+// servedCall draws one call. What comes before the third is faulty more often:
+// there is something left to come behind it.
+func (d *drawer) servedCall(t *rapid.T, i int) Plan {
+	p := Plan{Faults: map[string][]Fault{}}
+	if d.repeats.By == invariants.ByKey {
+		d.ask(t, &p)
+	}
+	if i > 0 && oneIn(t, 2) {
+		p.After = d.lull(t)
+	}
+	if i > 2 || i > 0 && coin(t) || i == 2 && coin(t) {
+		return p
+	}
+	for n := range d.tools {
+		if faults := d.servedFaults(t, &d.tools[n]); len(faults) > 0 {
+			p.Faults[d.tools[n].name] = faults
+		}
+	}
+	d.departs(t, &p)
+	return p
+}
+
+// ask draws the key and the arguments.
+func (d *drawer) ask(t *rapid.T, p *Plan) {
+	if oneIn(t, 2) {
+		p.Key = 1 + below(t, len(d.served.keys))
+	}
+	if p.Key == 1 {
+		p.Key = 0
+	}
+	if d.repeats.Keyless != invariants.KeylessAny && oneIn(t, 3) {
+		p.Key = NoKey
+	}
+	p.Other = d.served.hasOther && oneIn(t, 2)
+}
+
+// lull draws the time before a call: within a second, around the lease, just
+// before the key need no longer be known, or long.
+func (d *drawer) lull(t *rapid.T) time.Duration {
+	whole := d.repeats.Retention
+	if whole == 0 {
+		whole = 64 * 24 * time.Hour
+	}
+	pauses := []time.Duration{time.Second, time.Minute, whole / 4, whole - whole/64}
+	if lease := d.repeats.Lease; lease > 0 {
+		pauses = append(pauses, lease/2, lease+time.Second)
+	}
+	return (pauses[below(t, len(pauses))] / 1024 * time.Duration(1+below(t, 1024))).Truncate(10) + 10
+}
+
+// servedFaults draws how a tool below answers: now and then with a success that
+// takes its time, in which others can come.
+func (d *drawer) servedFaults(t *rapid.T, tool *drawnTool) []Fault {
+	faults := make([]Fault, below(t, 4))
+	for n := range faults {
+		f := &faults[n]
+		if all := slices.Concat(tool.retried, tool.refused); len(all) > 0 && coin(t) {
+			*f = all[below(t, len(all))]
+		} else if coin(t) {
+			f.Done = true
+		}
+		if !f.Hang && coin(t) {
+			f.Latency = time.Duration(1+below(t, 256))*10*time.Millisecond + 70
+		}
+		if !tool.can(f) {
+			*f = Fault{}
+		}
+	}
+	return faults
+}
+
+// dwell has the first call under way for a while, so that others come meanwhile.
+func (d *drawer) dwell(t *rapid.T, p *Plan) {
+	if len(d.tools) == 0 {
+		return
+	}
+	name := d.tools[0].name
+	if len(p.Faults[name]) == 0 {
+		p.Faults[name] = make([]Fault, 1)
+	}
+	if f := &p.Faults[name][0]; !f.Hang && f.Latency == 0 {
+		f.Latency = time.Duration(1+below(t, 256))*10*time.Millisecond + 70
+	}
+}
+
+// departs draws that the caller leaves: at once, or while a tool below is at
+// work. It does so wherever one never answers, since nobody else need end that.
+func (d *drawer) departs(t *rapid.T, p *Plan) {
+	hangs := false
+	for _, faults := range p.Faults {
+		hangs = hangs || slices.ContainsFunc(faults, func(f Fault) bool { return f.Hang })
+	}
+	if !hangs && !oneIn(t, 3) {
+		return
+	}
+	at := odd(time.Duration(1+below(t, 256)) * 10 * time.Millisecond)
+	switch {
+	case coin(t):
+		p.Deadline = at
+	case !hangs && coin(t):
+		p.Cancel = -1
+	default:
+		p.Cancel = at
+	}
+}

@@ -1,0 +1,41 @@
+package trace
+
+import "context"
+
+// Serve records that the program itself is called as a tool: an action whose
+// begin carries the key and the arguments of the call. It returns a context that
+// carries the action, and the handle that ends it, as [Recorder.Begin] does. The
+// action is named after c.Tool; the other fields of c are not used.
+//
+// [Ending].Code says how a call was refused, in the words of package invariants:
+// see its Repeats.
+func (r *Recorder) Serve(ctx context.Context, c Call) (context.Context, *Op) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	args, key := r.args(&Call{Args: c.Args, Key: c.Key})
+	o, e := r.begin(ctx, c.Tool)
+	e.Args = args
+	if key != "" {
+		e.Key = r.hideKey(key)
+	}
+	return &o.ctx, o
+}
+
+// Effect records that the program did work of its own, such as a write to its
+// database, for the action that ctx carries, or else for the only open one. tool
+// names what did it. The effect of a tool that is called is for its double to
+// record; see [Pending].
+func (r *Recorder) Effect(ctx context.Context, tool string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := r.owner(ctx, "", "", nil)
+	if o != nil {
+		o.notice()
+	}
+	at := r.now()
+	e := r.next()
+	e.At, e.Kind, e.Tool, e.Ambiguous = at, KindEffect, tool, o == nil
+	if o != nil {
+		e.Action = o.name
+	}
+}
