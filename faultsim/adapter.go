@@ -32,6 +32,13 @@ type Adapter struct {
 	// of virtual time.
 	Subject func(*Stage) Action
 
+	// Resume builds the code anew after a crash of its process, on a stage that
+	// has kept the [Disk] and nothing else, and returns the action that goes on
+	// with what was interrupted. Tools are put on the stage again, by the same
+	// names. Nil: the process does not crash, and schedules with a crash do not
+	// fit.
+	Resume func(*Stage) Action
+
 	// Want is what a right action returns. Nil: the tool's own answer, where
 	// the action returns a value of the same type.
 	Want any

@@ -18,8 +18,14 @@ func Aside[In, Out any](s *Stage, name string, role trace.Role, f trace.Func[In,
 		f = func(context.Context, In) (out Out, err error) { return out, nil }
 	}
 	return func(ctx context.Context, in In) (Out, error) {
+		if s.gone() {
+			return none[Out](), s.buried()
+		}
 		p := s.rec.Call(ctx, trace.Call{Tool: name, Role: role, Args: double.JSON(in)})
 		out, err := f(ctx, in)
+		if s.gone() {
+			return none[Out](), s.buried()
+		}
 		if err != nil {
 			p.Answer(trace.Classify(err), nil, err)
 			return out, err
@@ -28,3 +34,6 @@ func Aside[In, Out any](s *Stage, name string, role trace.Role, f trace.Func[In,
 		return out, nil
 	}
 }
+
+// none is the zero answer.
+func none[Out any]() (out Out) { return out }

@@ -32,7 +32,7 @@ type ItemResult[Out any] struct {
 // how failures look, of requests and of items. Results come in the order of the
 // request. [invariants.BatchRetry] holds the retries to the items that failed.
 func Batch[Item, Out any](s *Stage, name string, id func(Item) string, fake trace.Func[Item, Out], errs Errors) trace.Func[[]Item, []ItemResult[Out]] {
-	t := &tool{name, &batchSkills{errs}}
+	t := &tool{name: name, skills: &batchSkills{errs}}
 	s.register(t)
 	if id == nil {
 		s.misused(fmt.Errorf("faultsim: batch %q: id is nil: give the function that names an item", name))
@@ -96,6 +96,9 @@ type batchCall[Item, Out any] struct {
 }
 
 func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
+	if c.s.gone() {
+		return nil, c.s.buried()
+	}
 	asked := make([]trace.Item, len(c.in))
 	for i, item := range c.in {
 		asked[i].ID = c.id(item)
@@ -118,6 +121,9 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 			out = c.work(&f, order)
 		}
 		o = outcomeOf(out, &f, order)
+	}
+	if c.s.gone() {
+		return nil, c.s.buried()
 	}
 	c.answered(a, out, err)
 	var result []byte

@@ -36,7 +36,7 @@ func (s *Stage) unclosed() {
 	bodies := s.bodies
 	s.mu.Unlock()
 	for _, x := range bodies {
-		if !x.read.Load() && x.req.Context().Err() == nil {
+		if !x.read.Load() && !x.s.gone() && x.req.Context().Err() == nil {
 			x.a.op.Trouble(trace.KindLeak, fmt.Sprintf("the body of call %d, an answer of %s, was neither read to its end nor closed", x.p.Number(), x.r.Tool))
 		}
 	}

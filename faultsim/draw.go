@@ -21,6 +21,7 @@ type drawer struct {
 	canary  bool                // plant canaries
 	served  *served             // of a tool under test; nil: the code calls tools
 	repeats *invariants.Repeats
+	mortal  bool // its process may die
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -34,7 +35,7 @@ type drawnTool struct {
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
-	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil, served: a.served, repeats: a.Repeats}
+	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil, served: a.served, repeats: a.Repeats, mortal: a.Resume != nil}
 	for _, t := range tools {
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {

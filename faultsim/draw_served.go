@@ -18,7 +18,35 @@ func (d *drawer) forServed(t *rapid.T) Schedule {
 	if s.AtOnce = coin(t); s.AtOnce && coin(t) {
 		d.dwell(t, &s.Actions[0])
 	}
+	if d.mortal && oneIn(t, 2) {
+		d.dies(t, &s)
+	}
 	return s
+}
+
+// dies has the process die in one of the first calls: while a tool below is at
+// work or when it has answered, or at a write of the disk.
+func (d *drawer) dies(t *rapid.T, s *Schedule) {
+	s.AtOnce = false
+	p := &s.Actions[below(t, 2)]
+	p.Deadline, p.Cancel, p.Faults = 0, 0, map[string][]Fault{}
+	switch below(t, 3) {
+	case 0:
+		p.CrashBeforeWrite = 1 + below(t, 3)
+	case 1:
+		p.CrashAfterWrite = 1 + below(t, 3)
+	default:
+		if len(d.tools) == 0 {
+			p.CrashAfterWrite = 1
+			return
+		}
+		latency := time.Duration(1+below(t, 256))*10*time.Millisecond + 70
+		f := Fault{Done: coin(t), Latency: latency, Crash: latency / 2}
+		p.Faults[d.tools[below(t, len(d.tools))].name] = []Fault{f}
+	}
+	if coin(t) {
+		p.Restart = d.lull(t)
+	}
 }
 
 // servedCall draws one call. What comes before the third is faulty more often:

@@ -31,6 +31,9 @@ type exchange struct {
 }
 
 func (x *exchange) run() (*http.Response, error) {
+	if x.s.gone() {
+		return nil, x.s.buried()
+	}
 	if ctx := x.req.Context(); ctx.Err() != nil && x.s.unsent.Add(1) <= int64(x.s.limit) {
 		// net/http's own transport does not send it: no attempt reaches the tool.
 		if x.req.Body != nil {
@@ -77,7 +80,12 @@ func (x *exchange) answer(f *Fault) (*http.Response, error) {
 		x.deliverWork(f)
 	}
 	timing := double.Timing{Latency: f.Latency, Hang: f.Hang, Deaf: f.Deaf}
-	if ended := timing.Play(ctx, nil, x.p); ended != 0 {
+	ended := timing.Play(ctx, nil, x.p)
+	if x.s.gone() {
+		_ = x.reply(f) // the tool has worked on, and nobody hears of it
+		return nil, x.s.buried()
+	}
+	if ended != 0 {
 		x.over(trace.Outcome{Class: ended}, nil, ctx.Err())
 		return nil, context.Cause(ctx)
 	}
@@ -175,6 +183,9 @@ func (x *exchange) work() {
 // over records the answer once: at the end of its body, or when there is none.
 func (x *exchange) over(o trace.Outcome, result []byte, err error) {
 	x.once.Do(func() {
+		if x.s.gone() {
+			return
+		}
 		// In this order: an action that ends between the two has the error to keep.
 		if x.r.Role == trace.RoleAttempt {
 			x.s.answered(x.a, answer{}, callError{call: x.p.Number(), err: err, status: o.Code != ""})

@@ -45,6 +45,12 @@ type Fault struct {
 	// flight, more is one during the wait that follows.
 	Cancel time.Duration
 
+	// Crash is when the process of the code under test dies, counted from the
+	// arrival of this attempt; 0: it does not. Less than Latency is a crash in
+	// flight, more is one during the wait that follows. What is under way at the
+	// tool goes on, and the answer never arrives. See [Adapter].Resume.
+	Crash time.Duration
+
 	// Say is the words of a failing answer, whatever its class; empty: the
 	// tool's own. A function tool's error reads so and unwraps to the tool's
 	// own error; over HTTP it is the message in the body. Words are data: the
@@ -96,7 +102,7 @@ func (f *Fault) validate() error {
 	for _, d := range [...]struct {
 		field string
 		value time.Duration
-	}{{"Hint", f.Hint}, {"Latency", f.Latency}, {"Cancel", f.Cancel}, {"Work", f.Work}} {
+	}{{"Hint", f.Hint}, {"Latency", f.Latency}, {"Cancel", f.Cancel}, {"Crash", f.Crash}, {"Work", f.Work}} {
 		if d.value < 0 {
 			return fmt.Errorf("%s is %v: times are counted forward; 0 is none", d.field, d.value)
 		}
@@ -160,6 +166,15 @@ type Plan struct {
 	// [Served]. 0 is the first key.
 	Key   int
 	Other bool
+	// CrashBeforeWrite and CrashAfterWrite are the numbers of the action's
+	// writes to the [Disk], counted from 1 over all its lives, at which the
+	// process dies: as the write is about to become durable, or as soon as it
+	// is. 0: at none.
+	CrashBeforeWrite, CrashAfterWrite int
+
+	// Restart is how long the process is down after each crash of the action.
+	// 0: a second.
+	Restart time.Duration
 }
 
 // NoKey is the [Plan].Key of a call that carries none.

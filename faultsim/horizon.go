@@ -31,6 +31,7 @@ func (x *trial) horizon() time.Duration {
 		add(r.Lease)
 		add(longestServed)
 	}
+	x.addCrashes(sum, add)
 	for i := range x.s.Actions {
 		plan := &x.s.Actions[i]
 		add(plan.After)

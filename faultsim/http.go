@@ -54,7 +54,7 @@ func (s *Stage) Client(routes ...Route) *http.Client {
 		if r.Hints == nil {
 			r.Hints = []HintForm{HintSeconds, HintDate}
 		}
-		r.tool = &tool{r.Tool, r}
+		r.tool = &tool{name: r.Tool, skills: r}
 		if r.Role == trace.RoleAttempt {
 			s.register(r.tool)
 		}

@@ -57,6 +57,12 @@ type Served[In, Out any] struct {
 	// differ in their last sign, in upper and lower case, and in a dash.
 	Keys []string
 
+	// Restarts says that the process of the tool may die and come back, and that
+	// the tool has what it must remember on the [Stage.Disk]: Subject builds it anew
+	// on the same disk. The caller of the call that was under way sees a broken
+	// connection. Without it nothing crashes.
+	Restarts bool
+
 	// Clash, Busy and Keyless read the tool's errors: the key was used with
 	// other arguments; a call with this key is under way, and this one may be
 	// repeated; there is no key. Nil: the tool has no such error.
@@ -84,6 +90,9 @@ func (v Served[In, Out]) Adapter() Adapter {
 	}
 	if v.Subject != nil {
 		a.Subject = func(s *Stage) Action { return serving(v.Subject(s)) }
+		if v.Restarts {
+			a.Resume = a.Subject
+		}
 	}
 	return a
 }
@@ -219,4 +228,10 @@ func (a *Adapter) validateServed() error {
 // Effect records that the code under test did work of its own for the call that
 // ctx carries, such as a write to its database. What a tool below does is
 // counted by its double.
-func (s *Stage) Effect(ctx context.Context) { s.rec.Effect(ctx, s.name) }
+func (s *Stage) Effect(ctx context.Context) {
+	if s.gone() {
+		_ = s.buried()
+		return
+	}
+	s.rec.Effect(ctx, s.name)
+}

@@ -48,6 +48,9 @@ func simplerPlan(s Schedule, i int, d *drawer, yield func(Schedule) bool) bool {
 	if p.Other && !yield(with(s, func(c *Schedule) { c.Actions[i].Other = false })) {
 		return false
 	}
+	if !simplerCrash(s, i, yield) {
+		return false
+	}
 	for _, tool := range slices.Sorted(maps.Keys(p.Faults)) {
 		for n := range p.Faults[tool] {
 			if !simplerFault(s, i, tool, n, d, yield) {
@@ -89,6 +92,7 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 		func(f *Fault) { f.Done, f.Work, f.Twice = false, 0, false },
 		func(f *Fault) { f.Deaf = false },
 		func(f *Fault) { f.Cancel = 0 },
+		func(f *Fault) { f.Crash = 0 },
 		func(f *Fault) { f.Say = "" },
 		func(f *Fault) { f.Wrap = WrapNone },
 	} {
@@ -114,5 +118,10 @@ func with(s Schedule, change func(*Schedule)) Schedule {
 		c.Actions[i].Faults = faults
 	}
 	change(&c)
+	for i := range c.Actions {
+		if p := &c.Actions[i]; p.Restart != 0 && p.crashes() == 0 {
+			p.Restart = 0
+		}
+	}
 	return c
 }

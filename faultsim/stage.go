@@ -21,6 +21,14 @@ import (
 // build the code under test on it. Its methods may be called by several
 // goroutines at once.
 type Stage struct {
+	*house
+	life  *life // of the process that is built on it; nil: it cannot crash
+	build int   // how often the code had been built in this trial before
+}
+
+// A house is what the stages of one trial have in common: there is one for each
+// life of the code under test.
+type house struct {
 	policy *invariants.Policy
 	serial bool
 	rec    *trace.Recorder
@@ -40,6 +48,12 @@ type Stage struct {
 	climate climate
 	served  *served // of a tool under test; nil: the code calls tools
 	name    string  // of the tool under test
+
+	disk      map[string][]byte // see Disk
+	life      *life             // the current one; nil: there are no crashes
+	builds    int               // stages beyond the first
+	released  chan struct{}     // closed when crashed processes may go; nil: none has crashed
+	afterlife atomic.Int64      // calls of crashed processes since
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.
@@ -49,6 +63,7 @@ type ledgerKey struct{ tool, key string }
 type tool struct {
 	name string
 	skills
+	build int // the number of the stage that it was put on last
 }
 
 // skills are what a double can show.
@@ -68,6 +83,7 @@ type act struct {
 	ended  bool
 	hung   bool
 	calls  int
+	writes int          // to the disk
 	errs   []callError  // what the doubles answered, latest last
 	few    [3]callError // storage of the first of them
 	result answer       // of the latest success
@@ -105,21 +121,41 @@ func (s *Stage) Close(f func()) {
 
 // Sleeper is a sleeper on virtual time whose waits are in the trace, for code
 // that takes one.
-func (s *Stage) Sleeper() trace.SleepFunc { return s.rec.Sleeper(nil) }
+func (s *Stage) Sleeper() trace.SleepFunc {
+	sleep := s.rec.Sleeper(nil)
+	if s.life != nil {
+		return s.mortally(sleep)
+	}
+	return sleep
+}
 
 // Publish records a terminal that the code under test publishes for the
 // action that ctx carries, such as a row in its store or a message to its user.
-func (s *Stage) Publish(ctx context.Context, reason trace.Reason) { s.rec.Publish(ctx, reason) }
+func (s *Stage) Publish(ctx context.Context, reason trace.Reason) {
+	if s.gone() {
+		_ = s.buried()
+		return
+	}
+	s.rec.Publish(ctx, reason)
+}
 
 // Observe records what the code hands on of a failure while its action still
 // runs, as an agent does that gives each failed call to its model. What the
 // action as a whole hands on is for [Adapter].Observe.
-func (s *Stage) Observe(ctx context.Context, value any) { s.rec.Observe(ctx, value) }
+func (s *Stage) Observe(ctx context.Context, value any) {
+	if s.gone() {
+		_ = s.buried()
+		return
+	}
+	s.rec.Observe(ctx, value)
+}
 
 // register puts a double on the stage.
 func (s *Stage) register(t *tool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	before := s.named(t.name)
+	t.build = s.build
 	switch {
 	case t.name == "":
 		s.misuse = append(s.misuse, errors.New("faultsim: a tool on the stage has no name: give it one, for schedules and reports"))
@@ -127,7 +163,12 @@ func (s *Stage) register(t *tool) {
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: a tool on the stage is named %q, which stands for the first tool in schedules: give it another name", Main))
 	case s.built:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: tool %q was put on the stage by an action: do that in Subject, where schedules and rows can see it", t.name))
-	case s.lookup(t.name) != nil:
+	case before >= 0 && s.tools[before].build < t.build:
+		s.tools[before] = t // on the stage again after a crash
+		return
+	case before < 0 && t.build > 0:
+		s.misuse = append(s.misuse, fmt.Errorf("faultsim: tool %q is put on the stage after a crash only: put it there in Subject as well, where schedules can see it", t.name))
+	case before >= 0:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: the stage has two tools named %q: give each its own name", t.name))
 	}
 	if err := t.unusable(); err != nil {
@@ -183,6 +224,9 @@ func (s *Stage) fits(sched *Schedule) error {
 		if d := sched.Actions[i].Deadline; d < 0 {
 			return fmt.Errorf("faultsim: the deadline of action %d is %v: count it from the action's begin, or leave it 0 for none", i+1, d)
 		}
+		if err := s.crashesFit(sched, i); err != nil {
+			return err
+		}
 		for name, faults := range inOrder(sched.Actions[i].Faults) {
 			t := s.lookup(name)
 			if t == nil {
@@ -213,6 +257,11 @@ func inOrder(lists map[string][]Fault) iter.Seq2[string, []Fault] {
 			}
 		}
 	}
+}
+
+// named is the place of the tool of that name; -1: there is none.
+func (s *Stage) named(name string) int {
+	return slices.IndexFunc(s.tools, func(t *tool) bool { return t.name == name })
 }
 
 func (s *Stage) lookup(name string) *tool {
@@ -259,10 +308,13 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 		f = a.fault(Main, p.Attempt())
 	}
 	if len(s.climate.s.Outages)+len(s.climate.s.Quotas) > 0 {
-		f = s.climate.fault(func(name string) bool { return s.lookup(name) == t }, f)
+		f = s.climate.fault(func(name string) bool { return s.lookup(name) == s.lookup(t.name) }, f)
 	}
 	if f.Cancel > 0 && !a.ended {
 		a.cancelAfter(s, f.Cancel)
+	}
+	if f.Crash > 0 && !a.ended {
+		a.crashAfter(s, f.Crash)
 	}
 	return f, a
 }

@@ -85,6 +85,7 @@ func rounder(s Schedule, i int, yield func(Schedule) bool) bool {
 		func(p *Plan) *time.Duration { return &p.After },
 		func(p *Plan) *time.Duration { return &p.Deadline },
 		func(p *Plan) *time.Duration { return &p.Cancel },
+		func(p *Plan) *time.Duration { return &p.Restart },
 	} {
 		for t := range rounderTimes(*at(p)) {
 			if !yield(with(s, func(c *Schedule) { *at(&c.Actions[i]) = t })) {
@@ -98,6 +99,7 @@ func rounder(s Schedule, i int, yield func(Schedule) bool) bool {
 				func(f *Fault) *time.Duration { return &f.Hint },
 				func(f *Fault) *time.Duration { return &f.Latency },
 				func(f *Fault) *time.Duration { return &f.Cancel },
+				func(f *Fault) *time.Duration { return &f.Crash },
 				func(f *Fault) *time.Duration { return &f.Work },
 			} {
 				now := *at(&p.Faults[name][n])

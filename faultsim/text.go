@@ -50,6 +50,7 @@ func (p *Plan) write(b *strings.Builder) {
 		option(b, "cancel", p.Cancel)
 	}
 	p.writeServed(b)
+	p.writeCrashes(b)
 	b.WriteString("\n")
 	for _, tool := range slices.Sorted(maps.Keys(p.Faults)) {
 		for i, f := range p.Faults[tool] {
@@ -92,6 +93,7 @@ func (f *Fault) write(b *strings.Builder) {
 		}
 	}
 	option(b, "cancel", f.Cancel)
+	option(b, "crash", f.Crash)
 	f.writeWords(b)
 	option(b, "work", f.Work)
 	if f.Twice {
@@ -303,8 +305,14 @@ func (p *parser) planOption(name, value string) (err error) {
 		plan.Key, err = keyNumber(value)
 	case "other":
 		plan.Other, err = true, bare(name, value)
+	case "crash-before-write":
+		plan.CrashBeforeWrite, err = numbered(name, value)
+	case "crash-after-write":
+		plan.CrashAfterWrite, err = numbered(name, value)
+	case "restart":
+		plan.Restart, err = positive(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an action; known are after=, deadline=, cancel=, key=, other", name)
+		err = fmt.Errorf("unknown option %q of an action; known are after=, deadline=, cancel=, crash-before-write=, crash-after-write=, restart=, key=, other", name)
 	}
 	return err
 }
@@ -324,6 +332,8 @@ func (f *Fault) option(name, value string) (err error) {
 		f.Latency, err = positive(name, value)
 	case "cancel":
 		f.Cancel, err = positive(name, value)
+	case "crash":
+		f.Crash, err = positive(name, value)
 	case "hang":
 		f.Hang, err = true, bare(name, value)
 	case "done":
@@ -339,7 +349,7 @@ func (f *Fault) option(name, value string) (err error) {
 	case "twice":
 		f.Twice, err = true, bare(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an attempt; known are items=, hint=, form=, after=, hang, done, deaf, cancel=, say=, wrap=, work=, twice", name)
+		err = fmt.Errorf("unknown option %q of an attempt; known are items=, hint=, form=, after=, hang, done, deaf, cancel=, crash=, say=, wrap=, work=, twice", name)
 	}
 	return err
 }

@@ -18,7 +18,7 @@ import (
 // same key gets the stored answer and has no second effect. Calls that find
 // no planned fault are answered at once.
 func Tool[In, Out any](s *Stage, name string, fake trace.Func[In, Out], errs Errors) trace.Func[In, Out] {
-	t := &tool{name, errs}
+	t := &tool{name: name, skills: errs}
 	s.register(t)
 	s.misused(errs.misfit(name, reflect.TypeFor[Out]()))
 	return func(ctx context.Context, in In) (Out, error) {
@@ -43,10 +43,17 @@ func (c *call[In, Out]) run() (out Out, err error) {
 	if c.ctx == nil {
 		return out, c.s.misused(fmt.Errorf("faultsim: %s was called with a nil context: hand the caller's context on", c.t.name))
 	}
+	if c.s.gone() {
+		return out, c.s.buried()
+	}
 	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in)})
 	f, a := c.s.arrive(c.t, c.p)
 	var o trace.Outcome
 	out, o, err = c.answer(&f)
+	if c.s.gone() { // the tool has worked on, and nobody hears of it
+		var none Out
+		return none, c.s.buried()
+	}
 	var result []byte
 	if err == nil {
 		result = double.JSON(out)

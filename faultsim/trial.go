@@ -34,7 +34,8 @@ type trial struct {
 	longest time.Duration
 
 	rec   trace.Recorder
-	stage Stage
+	house house   // what the stages of all lives have in common
+	stage Stage   // of the first life
 	first act     // storage of the first action
 	few   [1]*act // storage of the list of actions
 
@@ -54,6 +55,7 @@ func newTrial(a *Adapter, s *Schedule, content []byte, storage *trace.Trace) *tr
 	if storage != nil {
 		x.rec.Recycle(storage)
 	}
+	x.stage.house = &x.house
 	x.stage.start(&a.Policy, &x.rec)
 	x.stage.acts, x.stage.serial = x.few[:0], a.Serial
 	x.stage.climate.s = s
@@ -120,7 +122,11 @@ func (x *trial) phases(t *testing.T) {
 	}
 	time.Sleep(toEpoch)
 	grow()
-	action, err := x.build()
+	if x.a.Resume != nil { // its channel belongs to the bubble
+		x.house.life = newLife()
+		x.stage.life = x.house.life
+	}
+	action, err := x.build(&x.stage, "Subject", x.a.Subject)
 	if err == nil {
 		err = x.stage.guards(x.a.Breaker)
 	}
@@ -152,21 +158,21 @@ func (x *trial) unwind(t *testing.T) {
 	t.SkipNow()
 }
 
-// build makes the subject.
-func (x *trial) build() (action Action, err error) {
+// build makes the subject on the stage, with the adapter's Subject or its Resume.
+func (x *trial) build(s *Stage, what string, subject func(*Stage) Action) (action Action, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("faultsim: Subject of %q panicked: %v\n%s", x.a.Name, p, debug.Stack())
+			err = fmt.Errorf("faultsim: %s of %q panicked: %v\n%s", what, x.a.Name, p, debug.Stack())
 		} else if !x.built() {
-			x.err = fmt.Errorf("faultsim: Subject of %q ended its goroutine (t.FailNow, t.Fatal or runtime.Goexit): check what it needs before the trial, and panic where it cannot be built", x.a.Name)
+			x.err = fmt.Errorf("faultsim: %s of %q ended its goroutine (t.FailNow, t.Fatal or runtime.Goexit): check what it needs before the trial, and panic where it cannot be built", what, x.a.Name)
 		}
 	}()
-	action = x.a.Subject(&x.stage)
+	action = subject(s)
 	x.stage.mu.Lock()
 	x.stage.built = true
 	x.stage.mu.Unlock()
 	if action == nil {
-		return nil, fmt.Errorf("faultsim: Subject of %q returned no action: return the function that runs one", x.a.Name)
+		return nil, fmt.Errorf("faultsim: %s of %q returned no action: return the function that runs one", what, x.a.Name)
 	}
 	return action, nil
 }
@@ -206,8 +212,12 @@ func (x *trial) close() {
 	for _, a := range acts {
 		a.cancel()
 	}
+	x.stage.release()
 	for _, f := range slices.Backward(closers) {
 		x.closeOne(f)
+	}
+	if x.house.released != nil {
+		time.Sleep(x.longest) // what crashed processes have left has time to end
 	}
 }
 
@@ -223,8 +233,8 @@ func (x *trial) closeOne(f func()) {
 // addLeak turns the bubble's complaint into an event. It comes after the
 // bubble is gone, so it bears the time of the last event.
 func (x *trial) addLeak(tr *trace.Trace) {
-	if x.leak == "" {
-		return
+	if x.leak == "" || x.house.released != nil && strings.Contains(x.leak, "deadlock") {
+		return // a crash leaves goroutines behind that wait for what is gone
 	}
 	_, where, _ := strings.Cut(x.leak, "\n")
 	e := trace.Event{Kind: trace.KindLeak, Error: "something is still running after the action has returned" + where}

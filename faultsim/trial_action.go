@@ -43,28 +43,33 @@ func caller(plan *Plan) (context.Context, context.CancelFunc) {
 	return context.WithCancel(context.Background())
 }
 
-// call runs the action and records how it ended.
-func (x *trial) call(ctx context.Context, a *act, action Action) {
+// call runs the action and records how it ended, unless the life in which it
+// runs is over by then; nil: it ends with the trial only.
+func (x *trial) call(ctx context.Context, l *life, a *act, action Action) {
 	returned := false
 	defer func() {
-		switch p := recover(); {
+		p := recover()
+		if returned && p == nil || !x.over(a, l) {
+			return
+		}
+		switch {
 		case p != nil:
-			x.over(a)
 			a.op.Trouble(trace.KindPanic, fmt.Sprintf("the action panicked: %v at %s", p, panicSite()))
-		case !returned:
-			x.over(a)
+		default:
 			a.op.Trouble(trace.KindPanic, "the action ended its goroutine without returning: runtime.Goexit, which is what t.FailNow and t.Fatal call")
 		}
 	}()
 	out, err := action(ctx)
 	returned = true
-	x.end(a, out, err)
+	x.end(l, a, out, err)
 }
 
 // end records what the action returned.
-func (x *trial) end(a *act, out any, err error) {
+func (x *trial) end(l *life, a *act, out any, err error) {
 	x.stage.leaves(a)
-	x.over(a)
+	if !x.over(a, l) {
+		return
+	}
 	e := trace.Ending{Err: err}
 	if v := x.a.served; v != nil {
 		e.Code, e.Result = v.code(err), trace.Marshal(out)
@@ -92,10 +97,14 @@ func (x *trial) end(a *act, out any, err error) {
 }
 
 // over marks the action as ended: its planned cancels no longer happen. The
-// context stays alive, because a caller may well not cancel it.
-func (x *trial) over(a *act) {
+// context stays alive, because a caller may well not cancel it. False: the life
+// in which it ran was over before.
+func (x *trial) over(a *act, l *life) bool {
 	x.stage.mu.Lock()
 	defer x.stage.mu.Unlock()
+	if l != nil && l.dead.Load() {
+		return false
+	}
 	a.ended = true
 	if a.dog != nil {
 		a.dog.Stop()
@@ -103,6 +112,7 @@ func (x *trial) over(a *act) {
 	for _, t := range a.timers {
 		t.Stop()
 	}
+	return true
 }
 
 // want is the result that the evidence calls for; nil: not known.

@@ -18,12 +18,21 @@ func (x *trial) inTurn(action Action, plans []Plan) {
 		}
 		plans[i].pause()
 		ctx, a := x.begin(&plans[i])
+		if x.a.Resume != nil && plans[i].crashes() > 0 {
+			if x.mortal(ctx, a, action) && i+1 < len(plans) {
+				action = x.survivor()
+			}
+			if x.err != nil {
+				break
+			}
+			continue
+		}
 		a.dog = time.AfterFunc(x.longest, func() {
 			if x.hangs(a) {
 				x.takeOver(action, plans[i+1:])
 			}
 		})
-		x.call(ctx, a, action)
+		x.call(ctx, nil, a, action)
 		if a.hung {
 			x.relief.wait(&x.stage)
 			return
@@ -108,7 +117,7 @@ func (x *trial) together(action Action, plans []Plan) {
 		all[i] = running{a, make(chan struct{})}
 		go func() {
 			defer close(all[i].done)
-			x.call(ctx, a, action)
+			x.call(ctx, nil, a, action)
 		}()
 		time.Sleep(apart)
 	}

@@ -58,24 +58,31 @@ func resultText(raw []byte) string {
 func (r Repeats) clash() Invariant {
 	const name = "clash-is-refused"
 	return r.groupRule(name, "a key that was used with other arguments is refused and does nothing, and nothing else is refused so", func(_ *trace.Trace, g group) (v Verdict) {
+		owner := g.owner()
 		for i := range g {
 			d := &g[i]
 			if v.Applied++; d.Code == CodeClash && r.By == ByKey && !g.uses(d) {
 				v.report(d.Action, fmt.Sprintf("a call was refused as a clash (%q), and its key had been used with nothing else", d.Error),
-					"compare the whole key, and a digest of the arguments that does not depend on their order or on the time", d.BeginEvent, d.EndEvent)
+					"compare the whole key, and a digest of the arguments that does not depend on their order or on the time", d.BeginAt, d.EndEvent)
 				continue
 			}
-			for n := range g {
-				if c := &g[n]; r.By == ByKey && c.succeeded() && !c.sameArgs(d) {
-					if w := clashing(c, d); len(w.Findings) > 0 {
-						v.Findings = append(v.Findings, w.Findings...)
-						break
-					}
-				}
+			if r.By == ByKey && owner != nil && owner.BeginAt < d.BeginAt && !owner.sameArgs(d) {
+				v.Findings = append(v.Findings, clashing(owner, d).Findings...)
 			}
 		}
 		return v
 	})
+}
+
+// owner is the first call of the group that succeeded: the key stands for what
+// it asked; nil: none did.
+func (g group) owner() *served {
+	for i := range g {
+		if g[i].succeeded() {
+			return &g[i]
+		}
+	}
+	return nil
 }
 
 // uses reports whether another call of the group asks for something else.
@@ -88,21 +95,17 @@ func (g group) uses(d *served) bool {
 	return false
 }
 
-// clashing looks at a call whose key another one had success with, and began
-// before it.
+// clashing looks at a call whose key an earlier one has success with.
 func clashing(c, d *served) (v Verdict) {
-	if c.BeginEvent > d.BeginEvent {
-		return v
-	}
 	const advice = "keep a digest of the arguments with the key, and compare it before anything is done or returned"
 	switch {
 	case len(d.effects) > 0 && (c.returned(d) || d.succeeded()):
-		v.report(d.Action, fmt.Sprintf("a call with key %q and other arguments did its work", d.Key), advice, append([]int{c.BeginEvent, d.BeginEvent}, d.effects...)...)
+		v.report(d.Action, fmt.Sprintf("a call with key %q and other arguments did its work", d.Key), advice, append([]int{c.BeginAt, d.BeginAt}, d.effects...)...)
 	case d.succeeded():
-		v.report(d.Action, fmt.Sprintf("a call with key %q and other arguments succeeded with %s", d.Key, resultText(d.Result)), advice, c.BeginEvent, d.BeginEvent, d.EndEvent)
+		v.report(d.Action, fmt.Sprintf("a call with key %q and other arguments succeeded with %s", d.Key, resultText(d.Result)), advice, c.BeginAt, d.BeginAt, d.EndEvent)
 	case d.failed() && c.returned(d) && d.smooth() && d.Code != CodeClash:
 		v.report(d.Action, fmt.Sprintf("a call with key %q and other arguments %s, not as a clash", d.Key, d.ended()),
-			"refuse it, and say that the key belongs to another request: as it is, the caller cannot tell what to mend", c.BeginEvent, d.BeginEvent, d.EndEvent)
+			"refuse it, and say that the key belongs to another request: as it is, the caller cannot tell what to mend", c.BeginAt, d.BeginAt, d.EndEvent)
 	}
 	return v
 }
@@ -118,11 +121,11 @@ func (r Repeats) overlapping() Invariant {
 		const advice = "let it wait for the result, or refuse it in words that say that it may be repeated"
 		switch {
 		case d.failed() && d.Code != CodeBusy:
-			v.report(d.Action, fmt.Sprintf("a repeat with %s that came while the first call was under way %s", r.says(d), d.ended()), advice, c.BeginEvent, d.BeginEvent, d.EndEvent)
+			v.report(d.Action, fmt.Sprintf("a repeat with %s that came while the first call was under way %s", r.says(d), d.ended()), advice, c.BeginAt, d.BeginAt, d.EndEvent)
 		case d.failed() && r.AtOnce == AtOnceWaits:
-			v.report(d.Action, fmt.Sprintf("a repeat with %s was refused as in progress, and the contract says that it waits", r.says(d)), advice, c.BeginEvent, d.BeginEvent, d.EndEvent)
+			v.report(d.Action, fmt.Sprintf("a repeat with %s was refused as in progress, and the contract says that it waits", r.says(d)), advice, c.BeginAt, d.BeginAt, d.EndEvent)
 		case d.succeeded() && r.AtOnce == AtOnceRefused && len(d.Attempts) == 0 && c.working(d):
-			v.report(d.Action, fmt.Sprintf("a repeat with %s waited for the first call, and the contract says that it is refused", r.says(d)), advice, c.BeginEvent, d.BeginEvent, d.EndEvent)
+			v.report(d.Action, fmt.Sprintf("a repeat with %s waited for the first call, and the contract says that it is refused", r.says(d)), advice, c.BeginAt, d.BeginAt, d.EndEvent)
 		}
 		return v
 	})
@@ -131,7 +134,7 @@ func (r Repeats) overlapping() Invariant {
 // working reports whether a tool below was at work for the call when d began.
 func (c *served) working(d *served) bool {
 	for i := range c.Attempts {
-		if at := &c.Attempts[i]; at.Event < d.BeginEvent && at.AnswerEvent > d.BeginEvent && at.AnswerEvent < d.EndEvent {
+		if at := &c.Attempts[i]; at.Event < d.BeginAt && at.AnswerEvent > d.BeginAt && at.AnswerEvent < d.EndEvent {
 			return true
 		}
 	}
@@ -148,7 +151,7 @@ func (r Repeats) released() Invariant {
 				continue
 			}
 			v.report(d.Action, fmt.Sprintf("a call with %s was refused as in progress (%q), and none was under way", r.says(d), d.Error),
-				"release the key where the call fails, also where its caller leaves; give it a lease that ends by itself where the process may die", d.BeginEvent, d.EndEvent)
+				"release the key where the call fails, also where its caller leaves; give it a lease that ends by itself where the process may die", d.BeginAt, d.EndEvent)
 		}
 		return v
 	})
@@ -158,7 +161,7 @@ func (r Repeats) released() Invariant {
 func (r *Repeats) busy(g group, d *served) bool {
 	for i := range g {
 		c := &g[i]
-		if c.BeginEvent != d.BeginEvent && c.BeginEvent < d.EndEvent && (!c.over(d) || r.Lease > 0 && d.Begin <= c.lastAt+r.Lease) {
+		if c.BeginAt != d.BeginAt && c.BeginAt < d.EndEvent && (!c.over(d) || r.Lease > 0 && d.Begin <= c.lastAt+r.Lease) {
 			return true
 		}
 	}

@@ -27,7 +27,7 @@ func (r *Repeats) groups(tr *trace.Trace) []group {
 	actions := tr.Actions()
 	for i := range actions {
 		a := &actions[i]
-		if a.BeginEvent < 0 || r.By == ByKey && a.Key == "" {
+		if a.BeginAt < 0 || r.By == ByKey && a.Key == "" {
 			continue
 		}
 		g := r.groupOf(&all, a)
@@ -58,7 +58,7 @@ func (r *Repeats) call(tr *trace.Trace, a *trace.Action) served {
 		c.quiet = math.MaxInt
 	}
 	for i := range a.Attempts {
-		if a.Attempts[i].AnswerEvent < 0 {
+		if a.Attempts[i].AnswerEvent < 0 && !c.crashed() {
 			c.quiet = math.MaxInt
 		}
 		c.quiet = max(c.quiet, a.Attempts[i].AnswerEvent)
@@ -78,6 +78,9 @@ func (r *Repeats) call(tr *trace.Trace, a *trace.Action) served {
 // allowed is how many effects the work of one key has.
 func (r *Repeats) allowed() int { return max(r.Effects, 1) }
 
+// crashed reports whether the tool's process died in the call.
+func (c *served) crashed() bool { return len(c.Restarts) > 0 }
+
 // succeeded reports whether the call returned no error and none of its attempts
 // was a decline, which is a valid answer and no work.
 func (c *served) succeeded() bool { return c.Ended && c.Error == "" && !c.declined() }
@@ -90,10 +93,10 @@ func (c *served) declined() bool {
 	return n > 0 && c.Attempts[n-1].Outcome.Class != trace.OK && c.Error == ""
 }
 
-// left reports whether the caller went away before the call ended, or something
-// happened to it that has a rule of its own.
+// left reports whether the caller went away before the call ended, the process
+// died, or something happened that has a rule of its own.
 func (c *served) left() bool {
-	return len(c.Troubles) > 0 || c.Cancelled() || c.Deadline != 0 && (!c.Ended || c.End >= c.Deadline)
+	return len(c.Troubles) > 0 || c.crashed() || c.Cancelled() || c.Deadline != 0 && (!c.Ended || c.End >= c.Deadline)
 }
 
 // smooth reports whether nothing stood in the call's way: every tool that it
@@ -108,10 +111,10 @@ func (c *served) smooth() bool {
 }
 
 // over reports whether the call and its work were over when d began.
-func (c *served) over(d *served) bool { return c.quiet < d.BeginEvent }
+func (c *served) over(d *served) bool { return c.quiet < d.BeginAt }
 
 // returned reports whether the call had returned when d began.
-func (c *served) returned(d *served) bool { return c.Ended && c.EndEvent < d.BeginEvent }
+func (c *served) returned(d *served) bool { return c.Ended && c.EndEvent < d.BeginAt }
 
 // sameArgs reports whether the two calls ask for the same.
 func (c *served) sameArgs(d *served) bool { return trace.SameArgs(c.Args, d.Args) }
@@ -121,6 +124,9 @@ func (c *served) sameArgs(d *served) bool { return trace.SameArgs(c.Args, d.Args
 func (r *Repeats) sure(c *served) bool {
 	if r.Key != "" {
 		return true
+	}
+	if c.crashed() {
+		return false
 	}
 	p := Policy{Undone: r.Undone}
 	for i := range c.Attempts {
@@ -143,12 +149,12 @@ func (c *served) lastIs(set classes) bool {
 }
 
 // passed reports whether the call failed for a reason that passes: a tool below
-// was not there for it.
-func (c *served) passed() bool { return c.failed() && c.lastIs(passingClasses) }
+// was not there for it, or the process died.
+func (c *served) passed() bool { return c.crashed() || c.failed() && c.lastIs(passingClasses) }
 
 // idle reports whether the caller left before the call asked for anything.
 func (c *served) idle() bool {
-	return c.failed() && c.left() && len(c.Attempts) == 0 && len(c.Effects) == 0
+	return c.failed() && c.left() && !c.crashed() && len(c.Attempts) == 0 && len(c.Effects) == 0
 }
 
 // groupRule makes an invariant of a function that looks at one group.

@@ -68,7 +68,7 @@ func (r *Repeats) backedGroup(g group) (v Verdict) {
 		}
 		if work == 0 {
 			v.report(c.Action, fmt.Sprintf("a call with %s succeeded, and no work was done for it", r.says(c)),
-				"know a repeat by the whole key and nothing else, and call it done only once the work is", c.BeginEvent, c.EndEvent)
+				"know a repeat by the whole key and nothing else, and call it done only once the work is", c.BeginAt, c.EndEvent)
 			return v
 		}
 	}
@@ -93,7 +93,7 @@ func (r Repeats) keyless() Invariant {
 		text = "a call without a key is work of its own"
 	}
 	return rule("keyless-as-declared", text, func(tr *trace.Trace, a *trace.Action) (v Verdict) {
-		if a.BeginEvent < 0 || a.Key != "" {
+		if a.BeginAt < 0 || a.Key != "" {
 			return v
 		}
 		c := r.call(tr, a)
@@ -102,7 +102,7 @@ func (r Repeats) keyless() Invariant {
 				v.Applied++
 				if len(c.effects) == 0 {
 					v.report(a, "a call without a key did no work, and "+c.ended(),
-						"no key is not a key: two calls without one have nothing in common", c.BeginEvent, c.EndEvent)
+						"no key is not a key: two calls without one have nothing in common", c.BeginAt, c.EndEvent)
 				}
 			}
 			return v
@@ -112,7 +112,7 @@ func (r Repeats) keyless() Invariant {
 		case len(c.effects) > 0:
 			v.report(a, "a call without a key did its work", "refuse it before anything is done: nobody could repeat it safely", c.effects...)
 		case !c.left() && c.Ended && c.Code != CodeKeyless:
-			v.report(a, "a call without a key "+c.ended(), "refuse it, and say that the key is missing", c.BeginEvent, c.EndEvent)
+			v.report(a, "a call without a key "+c.ended(), "refuse it, and say that the key is missing", c.BeginAt, c.EndEvent)
 		}
 		return v
 	})

@@ -57,7 +57,7 @@ func (r Repeats) definite() Invariant {
 		text = "after a definite failure a repeat is tried anew"
 	}
 	return r.groupRule("definite-failure-as-declared", text, func(_ *trace.Trace, g group) (v Verdict) {
-		if len(g) == 0 || !g[0].failed() || !g[0].lastIs(definiteClasses) || !r.sure(&g[0]) {
+		if len(g) == 0 || !g[0].failed() || !g[0].lastIs(definiteClasses) || g[0].crashed() || !r.sure(&g[0]) {
 			return v
 		}
 		c := &g[0]
@@ -98,7 +98,7 @@ func (r Repeats) fresh() Invariant {
 			if v.Applied++; c.failed() {
 				w := Verdict{}
 				w.report(c.Action, fmt.Sprintf("the first call with %s %s, and nothing stood in its way", r.says(c), c.ended()),
-					"know a repeat by its key and nothing else: two orders can look alike", c.BeginEvent, c.EndEvent)
+					"know a repeat by its key and nothing else: two orders can look alike", c.BeginAt, c.EndEvent)
 				v.add(name, w)
 			}
 		}
@@ -126,7 +126,7 @@ func accompanied(tr *trace.Trace, c *served) bool {
 	actions := tr.Actions()
 	for i := range actions {
 		a := &actions[i]
-		if a.BeginEvent != c.BeginEvent && a.BeginEvent < c.EndEvent && (!a.Ended || a.EndEvent > c.BeginEvent) {
+		if a.BeginAt != c.BeginAt && a.BeginAt < c.EndEvent && (!a.Ended || a.EndEvent > c.BeginAt) {
 			return true
 		}
 	}

@@ -28,6 +28,10 @@ func ToolRows() []Row {
 		{Name: "key-with-other-arguments-at-once", Proves: "A key is bound to its arguments while its first call is under way.", Schedule: clashAtOnce},
 		{Name: "same-order-twice", Proves: "Two calls with a key each are two pieces of work, however alike they look.", Schedule: distinct(2)},
 		{Name: "keys-that-look-alike", Proves: "Keys are compared whole: neither cut, nor in small letters, nor without their dashes.", Schedule: distinct(4)},
+		{Name: "repeat-after-crash", Proves: "A process that dies while a tool below is at work does not do the work again, and its key is not lost for ever.", Schedule: crashInFlight},
+		{Name: "repeat-after-crash-before-keeping", Proves: "A process that dies before its result is kept does not do the work again.", Schedule: crashAtWrite(2)},
+		{Name: "repeat-after-crash-when-kept", Proves: "A process that dies once the key is taken, or the result kept, answers a repeat truthfully.", Schedule: crashAtWrite(1)},
+		{Name: "kept-over-a-restart", Proves: "What was kept before the process died is still known when it is back.", Schedule: keptOver},
 		{Name: "call-without-key", Proves: "A call without a key is refused, or is work of its own, as the contract says.", Schedule: keyless},
 	}
 	for i := range rows {
@@ -134,6 +138,43 @@ func afterRefusal(s Setting) (faultsim.Schedule, error) {
 		}
 	}
 	return faultsim.Schedule{}, NotFor("no tool below refuses anything")
+}
+
+// comesBack repeats a call that a crash has interrupted: at once, and when its
+// lease is over.
+func (s Setting) comesBack(crash faultsim.Plan) faultsim.Schedule {
+	return faultsim.Schedule{Actions: []faultsim.Plan{crash, {}, {After: s.Repeats.Lease + time.Minute}, {}}}
+}
+
+func crashInFlight(s Setting) (faultsim.Schedule, error) {
+	if len(s.Tools) == 0 {
+		return faultsim.Schedule{}, NotFor("no tool below takes time, in which the process could die")
+	}
+	return s.comesBack(below(faultsim.Fault{Done: true, Latency: time.Second, Crash: time.Second / 2})), nil
+}
+
+// crashAtWrite lets the process die at a write of its disk: the second is not
+// made, the first is.
+func crashAtWrite(n int) func(Setting) (faultsim.Schedule, error) {
+	return func(s Setting) (faultsim.Schedule, error) {
+		if n == 1 {
+			return s.comesBack(faultsim.Plan{CrashAfterWrite: n}), nil
+		}
+		return s.comesBack(faultsim.Plan{CrashBeforeWrite: n}), nil
+	}
+}
+
+// keptOver lets the process die in a call with another key.
+func keptOver(s Setting) (faultsim.Schedule, error) {
+	if s.Repeats.By == invariants.ByState {
+		return faultsim.Schedule{}, NotFor("the tool knows repeats by the state, and reads no keys")
+	}
+	crash := faultsim.Plan{Key: 2, CrashAfterWrite: 1}
+	if len(s.Tools) > 0 {
+		crash = below(faultsim.Fault{Latency: time.Second, Crash: time.Second / 2})
+		crash.Key = 2
+	}
+	return faultsim.Schedule{Actions: []faultsim.Plan{{}, crash, {}}}, nil
 }
 
 // distinct is one call for each of the first keys.

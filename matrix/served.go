@@ -35,7 +35,7 @@ func (l *line) tell(tr *trace.Trace, work string) {
 	var ends []string
 	actions := tr.Actions()
 	for i := range actions {
-		if a := &actions[i]; a.BeginEvent >= 0 {
+		if a := &actions[i]; a.BeginAt >= 0 {
 			ends = append(ends, ending(a))
 			for _, e := range a.Effects {
 				if work == "" || tr.Events[e].Tool == work {

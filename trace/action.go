@@ -9,31 +9,32 @@ import (
 // An Action is one intended operation, what a person counts once: "pay
 // invoice 7". It is computed from the events.
 type Action struct {
-	Name       string          // empty: the only, undeclared action
-	Begin      time.Duration   // its begin event, or its first call where there is none
-	End        time.Duration   // its end event; 0 while Ended is false
-	Ended      bool            // there is an end event
-	BeginEvent int             // index of its begin event; -1: none
-	EndEvent   int             // index of the end event; -1: none
-	Deadline   time.Duration   // instant at which the caller's context ends; 0: none
-	Cancel     time.Duration   // instant of the cancel; meaningful where CancelAt >= 0
-	CancelAt   int             // index of the cancel event; -1: none
-	Reason     Reason          // what the program said of its end
-	Error      string          // text of the returned error; empty: none
-	Result     json.RawMessage // what it returned, canonical; nil: nothing
-	Want       json.RawMessage // the result that the evidence calls for; nil: not known
-	Cause      int             // the call whose error the returned error keeps; -1: of none; 0: not looked at
-	Count      int             // the attempts that the returned error tells of; 0: it does not say
-	Key        string          // of a call that was served: the caller's idempotency key; empty: none
-	Args       json.RawMessage // of a call that was served: what it was called with, canonical
-	Code       string          // of a call that was served: how it was refused; empty: it was not, or nobody says
-	Attempts   []Attempt       // of every tool, in order of arrival; calls of another role are left out
-	Series     []Series        // the same attempts, by tool and arguments
-	Effects    []int           // indices of the effect events
-	Published  []int           // indices of the terminals that the program published
-	Observed   []int           // indices of the observations that the program handed on
-	Waits      []int           // indices of the waits that the program asked for
-	Troubles   []int           // indices of hang, leak, panic and spin events
+	Name      string          // empty: the only, undeclared action
+	Begin     time.Duration   // its begin event, or its first call where there is none
+	End       time.Duration   // its end event; 0 while Ended is false
+	Ended     bool            // there is an end event
+	BeginAt   int             // index of its begin event; -1: there is none
+	EndEvent  int             // index of the end event; -1: none
+	Deadline  time.Duration   // instant at which the caller's context ends; 0: none
+	Cancel    time.Duration   // instant of the cancel; meaningful where CancelAt >= 0
+	CancelAt  int             // index of the cancel event; -1: none
+	Reason    Reason          // what the program said of its end
+	Error     string          // text of the returned error; empty: none
+	Result    json.RawMessage // what it returned, canonical; nil: nothing
+	Want      json.RawMessage // the result that the evidence calls for; nil: not known
+	Cause     int             // the call whose error the returned error keeps; -1: of none; 0: not looked at
+	Count     int             // the attempts that the returned error tells of; 0: it does not say
+	Key       string          // of a call that was served: the caller's idempotency key; empty: none
+	Args      json.RawMessage // of a call that was served: what it was called with, canonical
+	Code      string          // of a call that was served: how it was refused; empty: it was not, or nobody says
+	Attempts  []Attempt       // of every tool, in order of arrival; calls of another role are left out
+	Series    []Series        // the same attempts, by tool and arguments
+	Effects   []int           // indices of the effect events
+	Published []int           // indices of the terminals that the program published
+	Observed  []int           // indices of the observations that the program handed on
+	Waits     []int           // indices of the waits that the program asked for
+	Troubles  []int           // indices of hang, leak, panic and spin events
+	Restarts  []Restart       // of the program's process while the action was under way
 
 	planned time.Duration // waits asked for since the last attempt
 	slept   bool
@@ -43,6 +44,16 @@ type Action struct {
 
 // Cancelled reports whether the caller cancelled the action.
 func (a *Action) Cancelled() bool { return a.CancelAt >= 0 }
+
+// A Restart is a crash of the program's process, and the begin of the next one.
+// Instants are since the trace's Start.
+type Restart struct {
+	Crash      time.Duration // when the process died
+	CrashEvent int           // index of the crash event
+	Write      int           // the number of the durable write at which it died; 0: at none
+	Up         time.Duration // when the next process went on with the action; meaningful where UpEvent >= 0
+	UpEvent    int           // index of the restart event; -1: none came
+}
 
 // A Series is the run of attempts of one action at one tool with the same
 // arguments. After a failure, changed arguments stay in the series and are
@@ -74,6 +85,7 @@ type Attempt struct {
 	Begin       time.Duration   // when the tool was reached
 	End         time.Duration   // when the caller saw the outcome; meaningful where Seen
 	Seen        bool            // the caller saw an outcome
+	Lost        bool            // the process died while it was under way: there is no outcome, and End is the instant of the crash
 	Interrupted time.Duration   // instant at which the context ended in flight, at least 1ns; 0: it did not
 	Answered    time.Duration   // instant of the tool's answer; meaningful where AnswerEvent >= 0
 	Deadline    time.Duration   // instant at which the given context ends; 0: none

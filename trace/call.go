@@ -28,6 +28,7 @@ type Pending struct {
 	key    string
 	hidden string // the key as the trace shows it
 	role   Role
+	life   int // of its process: see [Op.Crash]
 }
 
 // Call records that a tool is reached and decides which action the attempt
@@ -47,7 +48,7 @@ func (r *Recorder) Call(ctx context.Context, c Call) Pending {
 	}
 	if p.op = r.owner(ctx, c.Tool, key, args); p.op != nil {
 		p.op.notice()
-		p.n = p.op.count(&c, key, args)
+		p.n, p.life = p.op.count(&c, key, args), p.op.life
 	}
 	at := r.now()
 	e := r.next()
@@ -194,6 +195,9 @@ func (p Pending) record(kind Kind, o Outcome, result json.RawMessage, err error)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if p.op != nil && p.life != p.op.life && kind != KindEffect {
+		return // nobody lived to see it
+	}
 	if p.op != nil {
 		p.op.notice()
 		if kind != KindEffect && p.role == RoleAttempt {

@@ -28,11 +28,13 @@ const (
 	KindLeak             // something was still running after the action had ended
 	KindPanic            // the action panicked
 	KindSpin             // the action called a tool without end at one instant
+	KindCrash            // the program's process died while the action was under way
+	KindRestart          // the program is up again, and may go on with the action
 )
 
 var kindNames = [...]string{
 	"", "begin", "call", "interrupt", "answer", "wait", "cancel", "effect", "publish", "observation", "end",
-	"hang", "leak", "panic", "spin",
+	"hang", "leak", "panic", "spin", "crash", "restart",
 }
 
 // String is the name of the value; empty for the zero value.
@@ -89,7 +91,7 @@ type Event struct {
 	Wait      time.Duration   // the wait that was asked for
 	Error     string          // text of the error; never empty where there was one
 	Cause     int             // of an end: the call whose error the returned error keeps; -1: of none; 0: not looked at
-	Count     int             // of an end: the attempts that the returned error tells of; 0: it does not say
+	Count     int             // of an end: the attempts that the returned error tells of; 0: it does not say. Of a crash: the number of the durable write at which it came; 0: at none
 }
 
 // A Trace is what happened in one trial or one recording. The events are the

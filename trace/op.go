@@ -16,6 +16,7 @@ type Op struct {
 	name      string
 	open      bool
 	cancelled bool            // a cancel has been recorded
+	life      int             // how often its process has died
 	watch     context.Context // the caller's context, while Do runs; nil: cancels are told by Cancel
 	does      bool            // Do runs it
 	errs      []seenError     // of its latest attempts, while Do runs
@@ -222,10 +223,11 @@ func (o *Op) note(kind Kind, reason Reason, text string) {
 	o.put(kind, reason, text)
 }
 
-func (o *Op) put(kind Kind, reason Reason, text string) {
+func (o *Op) put(kind Kind, reason Reason, text string) *Event {
 	o.notice()
 	at := o.r.now()
 	e := o.r.next()
 	e.At, e.Kind, e.Action, e.Reason = at, kind, o.name, reason
 	e.Error = o.r.hideText(KeepError, text)
+	return e
 }

@@ -167,6 +167,10 @@ func (w *teller) tell(e *Event, r *row, d *detail) {
 		w.tellEnd(e, d)
 	case KindHang, KindLeak, KindPanic, KindSpin:
 		tellTrouble(e, d)
+	case KindCrash:
+		tellCrash(e, d)
+	case KindRestart:
+		d.add("the program goes on")
 	default:
 		d.add("an event of an unknown kind")
 	}
@@ -241,7 +245,10 @@ func (w *teller) tellCall(e *Event, d *detail) {
 	default:
 		d.add("its deadline has passed")
 	}
-	if at != nil && !at.Seen {
+	switch {
+	case at != nil && at.Lost:
+		d.add("no answer before the crash")
+	case at != nil && !at.Seen:
 		d.add("never answered")
 	}
 }

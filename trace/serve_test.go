@@ -24,7 +24,7 @@ func TestServedCallsCarryKeyArgumentsAndRefusal(t *testing.T) {
 	require.Equal(t, []string{"k-1", "k-1"}, []string{actions[0].Key, actions[1].Key})
 	require.JSONEq(t, `{"order":7}`, string(actions[0].Args))
 	require.Equal(t, "clash", actions[1].Code)
-	require.Equal(t, 0, actions[0].BeginEvent)
+	require.Equal(t, 0, actions[0].BeginAt)
 	require.Len(t, actions[0].Effects, 1)
 	require.Equal(t, "refund", tr.Events[actions[0].Effects[0]].Tool)
 

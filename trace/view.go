@@ -22,8 +22,8 @@ const few = 8
 
 // A room is how much of each thing an action has.
 type room struct {
-	attempts, effects, published, observed, waits, troubles int32
-	first                                                   int // index of its first attempt in view.calls
+	attempts, effects, published, observed, waits, troubles, crashes int32
+	first                                                            int // index of its first attempt in view.calls
 }
 
 func buildActions(events []Event) []Action {
@@ -76,6 +76,8 @@ func (m *room) count(e *Event) {
 		m.observed++
 	case KindHang, KindLeak, KindPanic, KindSpin:
 		m.troubles++
+	case KindCrash:
+		m.crashes++
 	}
 }
 
@@ -87,7 +89,7 @@ func (v *view) find(e *Event) int {
 	n, known := v.lookup(e.Action)
 	if !known {
 		n = len(v.actions)
-		v.actions = append(v.actions, Action{Name: e.Action, Begin: e.At, BeginEvent: -1, EndEvent: -1, CancelAt: -1})
+		v.actions = append(v.actions, Action{Name: e.Action, Begin: e.At, BeginAt: -1, EndEvent: -1, CancelAt: -1})
 		if v.names != nil {
 			v.names[e.Action] = n
 		}
@@ -143,6 +145,9 @@ func (v *view) allot() {
 		a.Observed, indices = carve(indices, a.room.observed)
 		a.Waits, indices = carve(indices, a.room.waits)
 		a.Troubles, indices = carve(indices, a.room.troubles)
+		if a.room.crashes > 0 {
+			a.Restarts = make([]Restart, 0, a.room.crashes)
+		}
 	}
 }
 
@@ -189,7 +194,7 @@ func (v *view) call(i int, e *Event, n int) {
 func (a *Action) note(i int, e *Event) {
 	switch e.Kind {
 	case KindBegin:
-		a.Begin, a.BeginEvent, a.Deadline = e.At, i, e.Deadline
+		a.Begin, a.BeginAt, a.Deadline = e.At, i, e.Deadline
 		a.Key, a.Args = e.Key, e.Args
 	case KindWait:
 		a.Waits = append(a.Waits, i)
@@ -210,6 +215,12 @@ func (a *Action) note(i int, e *Event) {
 		a.Want, a.Cause, a.Count, a.Code = e.Want, e.Cause, e.Count, e.Outcome.Code
 	case KindHang, KindLeak, KindPanic, KindSpin:
 		a.Troubles = append(a.Troubles, i)
+	case KindCrash:
+		a.crash(i, e)
+	case KindRestart:
+		if n := len(a.Restarts); n > 0 && a.Restarts[n-1].UpEvent < 0 {
+			a.Restarts[n-1].Up, a.Restarts[n-1].UpEvent = e.At, i
+		}
 	}
 }
 
@@ -237,14 +248,14 @@ func (v *view) flying(call int) *Attempt {
 }
 
 func (v *view) interrupt(e *Event) {
-	if at := v.flying(e.Call); at != nil && !at.Seen {
+	if at := v.flying(e.Call); at != nil && !at.Seen && !at.Lost {
 		at.Outcome, at.End, at.Seen, at.Interrupted = e.Outcome, e.At, true, max(e.At, 1)
 	}
 }
 
 func (v *view) answer(i int, e *Event) {
 	at := v.flying(e.Call)
-	if at == nil {
+	if at == nil || at.Lost {
 		return
 	}
 	at.AnswerEvent, at.Answered, at.Answer, at.Result = i, e.At, e.Outcome, e.Result

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 // Right returns subjects that keep their policies, in different styles.
 func Right() []Specimen {
 	specimen := func(name string, a faultsim.Adapter) Specimen { return Specimen{Name: name, Adapter: a} }
-	return append(rightDesks(), []Specimen{
+	return slices.Concat(rightDesks(), rightDurableDesks(), []Specimen{
 		specimen("plain-loop", agents(policy(), throttling(), patient)),
 		specimen("stops-at-long-hints", agents(stopping(), throttling(), stopsAtHints)),
 		specimen("typed-agent", typed()),
@@ -62,7 +63,7 @@ func Right() []Specimen {
 		specimen("http-quota", onRoute(webPolicy(), metered(), func(a *webAgent) { a.refused = readsQuota })),
 		specimen("http-junk-hint", onRoute(webPolicy(), mumbling(), func(*webAgent) {})),
 		specimen("http-broken-answer-asked-again", rereading(func() func(io.Reader, *forecast) error { return decodeAlone })),
-	}...)
+	})
 }
 
 // stopsAtHints is the right loop that gives up where the tool asks for more

@@ -1,0 +1,108 @@
+package faultsim
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// crashesFit reports why the crashes of action i cannot be played; nil: they can.
+func (s *Stage) crashesFit(sched *Schedule, i int) error {
+	p := &sched.Actions[i]
+	switch {
+	case p.CrashBeforeWrite < 0 || p.CrashAfterWrite < 0:
+		return fmt.Errorf("faultsim: action %d crashes at write %d: writes are counted from 1; 0 is none", i+1, min(p.CrashBeforeWrite, p.CrashAfterWrite))
+	case p.Restart < 0 || p.Restart > longestTime:
+		return fmt.Errorf("faultsim: Restart of action %d is %v: a process is down for a year (%v) at most; 0 is a second", i+1, p.Restart, longestTime)
+	case p.crashes() == 0 && p.Restart != 0:
+		return fmt.Errorf("faultsim: Restart of action %d is %v and nothing crashes in it: plan a crash, or clear it", i+1, p.Restart)
+	case p.crashes() == 0:
+		return nil
+	case s.life == nil && s.served != nil:
+		tool, attempt := p.crashing()
+		return &UnfitError{fmt.Sprintf("the schedule crashes the process in action %d, and Served does not say that the tool survives it: set Restarts", i+1), i + 1, tool, attempt}
+	case s.life == nil:
+		tool, attempt := p.crashing()
+		return &UnfitError{fmt.Sprintf("the schedule crashes the process in action %d, and the adapter does not say how the code comes back: declare Resume", i+1), i + 1, tool, attempt}
+	case sched.AtOnce && len(sched.Actions) > 1:
+		return errors.New("faultsim: a crash ends every action of the process: let actions with a crash run in turn, without AtOnce")
+	case p.Deadline != 0 || p.Cancel != 0 || p.cancels():
+		return fmt.Errorf("faultsim: action %d has a crash, and a deadline or a cancel of its caller, who is gone with the process: leave one out", i+1)
+	}
+	return nil
+}
+
+// crashing is the first attempt at which a crash is planned.
+func (p *Plan) crashing() (tool string, attempt int) {
+	for name, faults := range inOrder(p.Faults) {
+		for n := range faults {
+			if faults[n].Crash > 0 {
+				return name, n + 1
+			}
+		}
+	}
+	return "", 0
+}
+
+// cancels reports whether the caller cancels at one of the attempts.
+func (p *Plan) cancels() bool {
+	for _, faults := range p.Faults {
+		for n := range faults {
+			if faults[n].Cancel > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (p *Plan) writeCrashes(b *strings.Builder) {
+	if p.CrashBeforeWrite != 0 {
+		fmt.Fprintf(b, " crash-before-write=%d", p.CrashBeforeWrite)
+	}
+	if p.CrashAfterWrite != 0 {
+		fmt.Fprintf(b, " crash-after-write=%d", p.CrashAfterWrite)
+	}
+	option(b, "restart", p.Restart)
+}
+
+// numbered reads the number of a write.
+func numbered(name, value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > maxAttempt {
+		return 0, fmt.Errorf("%s=%s is no number from 1 to %d: writes are counted from 1", name, value, maxAttempt)
+	}
+	return n, nil
+}
+
+// addCrashes gives each crash its downtime, and the action the time to begin
+// anew after it.
+func (x *trial) addCrashes(whole time.Duration, add func(time.Duration)) {
+	if x.a.Resume == nil {
+		return
+	}
+	for i := range x.s.Actions {
+		p := &x.s.Actions[i]
+		for range min(p.crashes(), 16) {
+			add(p.downtime())
+			add(whole)
+		}
+	}
+}
+
+// simplerCrash takes a crash out, or brings it forward.
+func simplerCrash(s Schedule, i int, yield func(Schedule) bool) bool {
+	for _, at := range []func(*Plan) *int{
+		func(p *Plan) *int { return &p.CrashBeforeWrite },
+		func(p *Plan) *int { return &p.CrashAfterWrite },
+	} {
+		for _, n := range []int{0, 1, *at(&s.Actions[i]) - 1} {
+			if n >= 0 && n < *at(&s.Actions[i]) && !yield(with(s, func(c *Schedule) { *at(&c.Actions[i]) = n })) {
+				return false
+			}
+		}
+	}
+	return s.Actions[i].Restart == 0 || yield(with(s, func(c *Schedule) { c.Actions[i].Restart = 0 }))
+}
