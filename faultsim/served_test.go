@@ -255,3 +255,63 @@ func TestFailingCallsShrink(t *testing.T) {
 	require.Equal(t, "rehearse schedule 1\naction\naction\n", o.Schedule.String())
 	require.True(t, strings.HasPrefix(o.Findings[0].Text, "printer did its work 2 times for key "), o.Findings[0].Text)
 }
+
+// The caller of a tool whose process dies sees a broken connection; nothing goes
+// on by itself, and the next call meets a tool that is built anew.
+func TestCallOfAToolThatDiesIsSevered(t *testing.T) {
+	built := 0
+	a := labels(func(v *faultsim.Served[parcel, label]) {
+		build := v.Subject
+		v.Restarts = true
+		v.Repeats.AtOnce = invariants.AtOnceAny
+		v.Subject = func(s *faultsim.Stage) faultsim.Serve[parcel, label] { built++; return build(s) }
+	})
+	s, err := faultsim.Parse("rehearse schedule 1\naction restart=5s\n  printer 1 ok after=1s done crash=500ms\naction\n")
+	require.NoError(t, err)
+	r := faultsim.Trial(t, a, s)
+	require.NoError(t, r.Err)
+	require.Equal(t, 2, built)
+	actions := r.Trace.Actions()
+	require.Len(t, actions, 2)
+	require.Equal(t, 500*time.Millisecond, actions[0].End)
+	require.Contains(t, actions[0].Error, "the process of the tool has died")
+	require.GreaterOrEqual(t, actions[1].Begin, 5500*time.Millisecond)
+	require.Len(t, actions[0].Restarts, 1)
+	require.Equal(t, "repeat-has-no-effect", r.Findings[0].Invariant) // its keys were in memory
+
+	a = labels(asIs)
+	_, unfit := errors.AsType[*faultsim.UnfitError](faultsim.Trial(t, a, s).Err)
+	require.True(t, unfit)
+}
+
+func TestCrashesAreDrawnForToolsThatRestart(t *testing.T) {
+	crashes := func(a faultsim.Adapter) (before, after, flight int) {
+		gen := faultsim.Schedules(t, a)
+		for i := range 500 {
+			s := gen.Example(i + 1)
+			for _, p := range s.Actions {
+				if p.CrashBeforeWrite > 0 {
+					before++
+				}
+				if p.CrashAfterWrite > 0 {
+					after++
+				}
+				for _, f := range p.Faults["printer"] {
+					if f.Crash > 0 {
+						flight++
+					}
+				}
+			}
+			if r := faultsim.Trial(t, a, s); r.Err != nil {
+				t.Fatalf("%v\n%s", r.Err, s)
+			}
+		}
+		return before, after, flight
+	}
+	before, after, flight := crashes(labels(func(v *faultsim.Served[parcel, label]) { v.Restarts = true }))
+	for _, n := range []int{before, after, flight} {
+		require.Greater(t, n, 10)
+	}
+	before, after, flight = crashes(labels(asIs))
+	require.Zero(t, before+after+flight)
+}
