@@ -101,6 +101,19 @@
 //	told := invariants.Observation{Code: "error", Message: "message", Retryable: "retryable", Attempts: "attempts", Limit: 500}
 //	invariants.Verify(t, tr, told.Invariants(policy)...)
 //
+// # Tools that can be called again
+//
+// [Repeats] is the contract of a tool, where the others are those of its callers:
+// what a second call gets that means the same as the first. Its calls are the
+// actions of a trace that trace.Recorder.Serve has recorded, with key and
+// arguments, and [Repeats.Invariants] holds them to each other and to the ledger
+// of effects. A repeat that comes after a failure is owed the work where the
+// failure passes and certainly did nothing, or where the tools below know keys
+// (Key); after an outcome that nobody knows, an honest error is enough.
+//
+//	refund := invariants.Repeats{AtOnce: invariants.AtOnceWaits, Retention: 24 * time.Hour}
+//	invariants.Verify(t, tr, refund.Invariants()...)
+//
 // # Contested points
 //
 // Good libraries differ, so the policy declares:
@@ -113,6 +126,7 @@
 //   - whether the budget ends an attempt under way: BudgetCuts
 //   - what an observation promises, and its length: Observation
 //   - what a breaker counts, how many probes must succeed, whether a refusal closes it or counts for nothing: Breaker.Failures, Successes, RefusalsNeutral
+//   - what a repeat gets at once, after a definite failure, without a key, and for how long: Repeats.AtOnce, Failures, Keyless, Retention
 //   - zero attempts: an error, since it means default, unlimited or none elsewhere; [Unlimited] needs a Budget
 //
 // What is a coin flip in any program is legal both ways: an attempt at the very
@@ -130,5 +144,6 @@
 //   - Whether the key of a repeat that the model asks for is that of the first: the key must belong to the intent, and outlive the action.
 //   - Requests of one batch at once, and the effects of its items: an item that was done while its caller saw a timeout may be done twice.
 //   - A breaker around the whole action, that counts actions and not attempts; and how long a probe may take that never ends.
+//   - Repeats after the retention of their key, and what a caller gets that has left.
 //   - The windows are exact. They suit virtual time, not recordings in real time.
 package invariants

@@ -29,6 +29,9 @@
 //     a payment may be made while its caller sees a timeout.
 //   - An observation is what the program hands on of a failure, to its model or
 //     its caller: an event of kind [KindObservation]. [Recorder.Observe] records it.
+//   - A served call is an action of a program that is itself a tool:
+//     [Recorder.Serve] records it with the caller's key and arguments, and
+//     [Recorder.Effect] the work that the program does without another tool.
 //
 // Instants are durations since the start of the trace, and so are deadlines.
 //
