@@ -45,7 +45,9 @@ type Repeats struct {
 	Lease time.Duration
 
 	// Work names the tool whose effects are counted, be it one below or the one
-	// that trace.Recorder.Effect names. Empty: each of them by itself.
+	// that trace.Recorder.Effect names. A double counts each call that it answers,
+	// so name it where another tool below is only read. Empty: each of them by
+	// itself.
 	Work string
 
 	// Effects is how many effects one call's work has. 0: one.

@@ -142,6 +142,20 @@ var (
 	definiteClasses = classSet(trace.Invalid, trace.NotFound, trace.Conflict, trace.Forbidden, trace.Declined)
 )
 
+// joined reports whether the call failed without asking for anything while an
+// earlier one that failed for a reason that passes was under way: it waited for it.
+func (c *served) joined(before group) bool {
+	if !c.failed() || len(c.Attempts) > 0 || len(c.Effects) > 0 {
+		return false
+	}
+	for i := range before {
+		if b := &before[i]; b.passed() && !b.returned(c) {
+			return true
+		}
+	}
+	return false
+}
+
 // lastIs reports whether the last attempt of the call failed in one of the classes.
 func (c *served) lastIs(set classes) bool {
 	n := len(c.Attempts)

@@ -27,7 +27,7 @@ func (r Repeats) noEffect() Invariant {
 				tool := tr.Events[e].Tool
 				if twice := done[tool]; len(twice) > r.allowed() {
 					v.report(g[i].Action, fmt.Sprintf("%s did its work %d times for %s", tool, len(twice), r.says(&g[0])),
-						"take the key, in one step that only one call can win, before the work begins; keep the result with it for as long as is promised; after an outcome that is not known, ask what became of it or hand the key on", twice...)
+						"take the key, in one step that only one call can win, before the work begins; keep the result with it for as long as is promised; after an outcome that is not known, ask what became of it or hand the key on. Where this tool only reads, name the one that works: Repeats.Work", twice...)
 				}
 				delete(done, tool)
 			}

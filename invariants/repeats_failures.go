@@ -25,14 +25,15 @@ func (r Repeats) passing() Invariant {
 }
 
 // free reports whether all calls before d are over and failed for a reason
-// that passes, and certainly did nothing. Calls that asked for nothing do not
-// count: see fresh-key-works.
+// that passes, and certainly did nothing. Calls that asked for nothing, or that
+// waited for one that failed so, do not count: see fresh-key-works.
 func (r *Repeats) free(before group, d *served) bool {
 	failed := false
 	for i := range before {
 		c := &before[i]
-		failed = failed || !c.idle()
-		forgotten := c.passed() || c.idle() || r.Failures == FailuresForgotten && c.failed() && c.lastIs(definiteClasses)
+		definite := r.Failures == FailuresForgotten && c.failed() && c.lastIs(definiteClasses)
+		failed = failed || c.passed() || definite
+		forgotten := c.passed() || definite || c.idle() || c.joined(before[:i])
 		if !c.over(d) || !forgotten && c.Code != CodeBusy || !r.sure(c) || !c.sameArgs(d) {
 			return false
 		}

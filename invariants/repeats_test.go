@@ -73,6 +73,14 @@ func TestRepeatsFindsOnly(t *testing.T) {
 		end(s)
 		return s
 	}
+	crashed := func() *saga { // when the bank has done the work
+		s := start().begin("a", "k", "x")
+		s.add(trace.Event{Kind: trace.KindCall, Action: "a", Tool: "bank", Call: 1})
+		s.add(trace.Event{Kind: trace.KindEffect, Action: "a", Tool: "bank", Call: 1})
+		s.add(trace.Event{Kind: trace.KindCrash, Action: "a"})
+		s.calls = 1
+		return s.fails("a", "connection broke", "")
+	}
 	for name, c := range map[string]struct {
 		contract repeats
 		story    *saga
@@ -101,6 +109,12 @@ func TestRepeatsFindsOnly(t *testing.T) {
 		"two keys, two pieces of work":             {repeats{}, start().done("a", "k", "x").done("b", "l", "x"), ""},
 		"a passing failure that is kept":           {repeats{}, failed(trace.Throttled).begin("b", "k", "x").fails("b", "no", ""), "passing-failure-forgotten"},
 		"a passing failure that is forgotten":      {repeats{}, failed(trace.Throttled).done("b", "k", "x"), ""},
+		"who waited for it does not count":         {repeats{}, during().asks("a", trace.Throttled).fails("a", "no", "").fails("b", "no", "").begin("c", "k", "x").fails("c", "no", ""), "passing-failure-forgotten"},
+		"a crash with a bank that knows keys":      {repeats{Key: "key"}, crashed().begin("b", "k", "x").fails("b", "lost", ""), "passing-failure-forgotten"},
+		"a crash with a bank that knows none":      {repeats{}, crashed().begin("b", "k", "x").fails("b", "lost", ""), ""},
+		"a crash, and the work is done again":      {repeats{}, crashed().begin("b", "k", "x").asks("b", trace.OK).returns("b", "r1"), "repeat-has-no-effect"},
+		"a crash, in progress for its lease":       {repeats{Lease: time.Minute}, crashed().begin("b", "k", "x").fails("b", "busy", busy), ""},
+		"a crash, in progress for ever":            {repeats{Lease: time.Minute}, crashed().after(time.Hour).begin("b", "k", "x").fails("b", "busy", busy), "key-is-released"},
 		"nobody knows, and nobody tries again":     {repeats{}, failed(trace.Reset).begin("b", "k", "x").fails("b", "unknown", ""), ""},
 		"the bank knows its key, and is not asked": {repeats{Key: "key"}, failed(trace.Reset).begin("b", "k", "x").fails("b", "unknown", ""), "passing-failure-forgotten"},
 		"a class that proves that nothing was":     {repeats{Undone: []trace.Class{trace.Reset}}, failed(trace.Reset).begin("b", "k", "x").fails("b", "unknown", ""), "passing-failure-forgotten"},
