@@ -35,7 +35,8 @@ type Adapter struct {
 	// Resume builds the code anew after a crash of its process, on a stage that
 	// has kept the [Disk] and nothing else, and returns the action that goes on
 	// with what was interrupted. Tools are put on the stage again, by the same
-	// names. Nil: the process does not crash, and schedules with a crash do not
+	// names. With it [Check] draws crashes, and Policy.Restart must say what they
+	// lead to. Nil: the process does not crash, and schedules with a crash do not
 	// fit.
 	Resume func(*Stage) Action
 
@@ -173,6 +174,7 @@ func (a *Adapter) validate() error {
 	if a.Observation != nil {
 		errs = append(errs, a.validateObservation())
 	}
+	errs = append(errs, a.validateRestart()...)
 	return errors.Join(append(errs, contractOf(&a.Policy).err)...)
 }
 

@@ -41,7 +41,7 @@ func same(a, b *invariants.Policy) bool {
 		alike(a.Retry, b.Retry) && alike(a.Undone, b.Undone) && alike(a.Desired, b.Desired) &&
 		sameBackoff(&a.Backoff, &b.Backoff) && sameHint(&a.Hint, &b.Hint) &&
 		a.Late == b.Late && a.BudgetLate == b.BudgetLate &&
-		a.Key == b.Key && a.Reconcile == b.Reconcile && a.Repeatable == b.Repeatable
+		a.Restart == b.Restart && a.Key == b.Key && a.Reconcile == b.Reconcile && a.Repeatable == b.Repeatable
 }
 
 func sameBackoff(a, b *invariants.Backoff) bool {

@@ -6,6 +6,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/rehearse-go/rehearse/invariants"
 )
 
 // crashesFit reports why the crashes of action i cannot be played; nil: they can.
@@ -105,4 +109,60 @@ func simplerCrash(s Schedule, i int, yield func(Schedule) bool) bool {
 		}
 	}
 	return s.Actions[i].Restart == 0 || yield(with(s, func(c *Schedule) { c.Actions[i].Restart = 0 }))
+}
+
+// validateRestart reports a Resume that the policy says nothing of, and the
+// other way round.
+func (a *Adapter) validateRestart() []error {
+	var errs []error
+	switch {
+	case a.served != nil: // its calls are not resumed: see severed
+	case a.Resume != nil && a.Policy.Restart == invariants.RestartUndeclared:
+		errs = append(errs, fmt.Errorf("adapter %q: there is a Resume, and Policy.Restart does not say what a restart leads to: say RestartResumes or RestartInterrupts, or take Resume out", a.Name))
+	case a.Resume == nil && a.Policy.Restart != invariants.RestartUndeclared:
+		errs = append(errs, fmt.Errorf("adapter %q: Policy.Restart is %q and Resume is nil, so that nothing holds the code to it: give the function that builds the code anew after a crash, or clear Policy.Restart", a.Name, a.Policy.Restart))
+	}
+	if a.Policy.Restart == invariants.RestartInterrupts && a.Reason == nil {
+		errs = append(errs, fmt.Errorf("adapter %q: Policy.Restart is RestartInterrupts and Reason is nil: give the function that tells which error says trace.ReasonInterrupted", a.Name))
+	}
+	if a.Resume != nil && a.Breaker != nil {
+		errs = append(errs, fmt.Errorf("adapter %q: there is a Resume and a Breaker, and what a breaker keeps over a restart cannot be declared: test them with an adapter each", a.Name))
+	}
+	return errs
+}
+
+// crash draws one crash of the action, now and then a second: in flight, around
+// an answer, in the wait, or at a write. The caller's deadline and cancels are
+// taken out, since the caller is gone with the process.
+func (d *drawer) crash(t *rapid.T, p *Plan) {
+	p.Deadline, p.Cancel = 0, 0
+	for _, faults := range p.Faults {
+		for n := range faults {
+			faults[n].Cancel = 0
+		}
+	}
+	for again := true; again; again = oneIn(t, 2) {
+		switch below(t, 4) {
+		case 0:
+			p.CrashBeforeWrite = 1 + below(t, 8)
+		case 1:
+			p.CrashAfterWrite = 1 + below(t, 8)
+		default:
+			d.crashAttempt(t, p, &d.tools[below(t, len(d.tools))])
+		}
+	}
+	// A restart before and after the instant of the next attempt.
+	_, hi := d.p.Backoff.Window(1, 0)
+	p.Restart = odd([...]time.Duration{usualDowntime, hi/4 + time.Microsecond, 2*hi + time.Millisecond, time.Hour}[below(t, 4)])
+}
+
+// crashAttempt puts a crash at one of the tool's attempts, of which the last
+// may be one that nothing else is wrong with.
+func (d *drawer) crashAttempt(t *rapid.T, p *Plan, tool *drawnTool) {
+	n := below(t, len(p.Faults[tool.name])+1)
+	if n == len(p.Faults[tool.name]) {
+		p.Faults[tool.name] = append(p.Faults[tool.name], Fault{Latency: d.latency(t)})
+	}
+	f := &p.Faults[tool.name][n]
+	f.Crash = d.cancel(t, f, n+1)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 )
 
@@ -32,6 +33,7 @@ type worker struct {
 
 func jobAdapter() Adapter {
 	a := homeAdapter()
+	a.Policy.Restart = invariants.RestartResumes
 	build := func(s *Stage) *worker {
 		return &worker{s.Disk(), Tool(s, "weather", func(context.Context, string) (int, error) { return 19, nil },
 			Errors{trace.Transient: errBusy, trace.Forbidden: errForbidden})}
@@ -44,7 +46,7 @@ func jobAdapter() Adapter {
 		w := build(s)
 		return func(ctx context.Context) (any, error) {
 			j := &job{City: "Pune"}
-			raw, err := w.disk.Get(ctx, "job")
+			raw, err := w.disk.Get(ctx, trace.ActionName(ctx))
 			if err == nil {
 				err = json.Unmarshal(raw, j)
 			}
@@ -62,20 +64,24 @@ func (w *worker) save(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	return w.disk.Put(ctx, "job", raw)
+	return w.disk.Put(ctx, trace.ActionName(ctx), raw)
 }
 
 func (w *worker) run(ctx context.Context, j *job) (int, error) {
 	if j.Result != nil {
 		return *j.Result, nil
 	}
-	err := error(nil)
+	err := errors.New("nothing has begun")
 	if j.Flying { // it was lost in a crash
 		j.Flying, err = false, errBusy
 	}
 	for ; j.Attempts < 3; j.Flying = false {
-		if wait := time.Until(j.Next); wait > 0 {
-			time.Sleep(wait)
+		select {
+		case <-time.After(time.Until(j.Next)):
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			return 0, fmt.Errorf("%w after %w", ctx.Err(), err)
 		}
 		j.Attempts, j.Flying = j.Attempts+1, true
 		if err := w.save(ctx, j); err != nil {
@@ -93,8 +99,8 @@ func (w *worker) run(ctx context.Context, j *job) (int, error) {
 			return 0, err
 		}
 		j.Next, j.Flying = time.Now().Add(100*time.Millisecond<<(j.Attempts-1)), false
-		if err := w.save(ctx, j); err != nil {
-			return 0, err
+		if failed := w.save(context.WithoutCancel(ctx), j); failed != nil {
+			return 0, failed
 		}
 	}
 	return 0, err
@@ -189,6 +195,7 @@ func TestCrashedProcessIsCutOff(t *testing.T) {
 				}
 				r := Trial(t, a, One(Fault{Class: trace.Transient, Latency: 10 * time.Millisecond, Crash: 60 * time.Millisecond}))
 				require.NoError(t, r.Err)
+				require.Empty(t, r.Findings, "%s", r.Trace.Timeline())
 				text := r.Trace.Timeline()
 				require.NotContains(t, text, "ghost")
 				require.NotContains(t, text, "other")
@@ -295,4 +302,50 @@ func TestUnplayableCrashNamesFieldAndFix(t *testing.T) {
 	r = Trial(t, a, One(crash))
 	require.ErrorContains(t, r.Err, `faultsim: Resume of "forecast" panicked: no store`)
 	golden(t, "unplayable-crashes", got.String())
+}
+
+func TestPersistedJobKeepsItsPolicyOverCrashes(t *testing.T) {
+	Check(t, jobAdapter())
+}
+
+func TestResumeAndPolicyMustAgree(t *testing.T) {
+	var got strings.Builder
+	for _, change := range []func(*Adapter){
+		func(a *Adapter) { a.Policy.Restart = invariants.RestartUndeclared },
+		func(a *Adapter) { a.Resume = nil },
+		func(a *Adapter) { a.Policy.Restart = invariants.RestartInterrupts },
+		func(a *Adapter) {
+			a.Breaker = &invariants.Breaker{Consecutive: 3, Cooldown: time.Minute}
+			a.Reason = func(error) trace.Reason { return 0 }
+		},
+	} {
+		a := jobAdapter()
+		change(&a)
+		r := Trial(t, a, One())
+		require.Error(t, r.Err)
+		fmt.Fprintf(&got, "%v\n", r.Err)
+	}
+	golden(t, "unusable-resumes", got.String())
+}
+
+func TestCrashesShrinkWithTheirSchedule(t *testing.T) {
+	s := Schedule{Actions: []Plan{{CrashBeforeWrite: 3, CrashAfterWrite: 2, Restart: time.Minute + 5,
+		Faults: map[string][]Fault{"weather": {{Crash: time.Second + 3}}}}}}
+	seen := map[string]bool{}
+	for smaller := range steps(s, &drawer{}) {
+		require.NotEqual(t, s.String(), smaller.String())
+		seen[smaller.String()] = true
+	}
+	for _, want := range []string{
+		"action crash-after-write=2 restart=1m0.000000005s\n  weather 1 ok crash=1.000000003s\n",
+		"action crash-before-write=1 crash-after-write=2 restart=1m0.000000005s\n  weather 1 ok crash=1.000000003s\n",
+		"action crash-before-write=3 restart=1m0.000000005s\n  weather 1 ok crash=1.000000003s\n",
+		"action crash-before-write=3 crash-after-write=2\n  weather 1 ok crash=1.000000003s\n",
+		"action crash-before-write=3 crash-after-write=2 restart=1m0.000000005s\n",
+		"action crash-before-write=3 crash-after-write=2 restart=1m0.000000005s\n  weather 1 ok crash=3ns\n",
+	} {
+		require.True(t, seen["rehearse schedule 1\n"+want], want)
+	}
+	last := with(s, func(c *Schedule) { c.Actions[0] = Plan{Restart: time.Minute, Faults: map[string][]Fault{}} })
+	require.Zero(t, last.Actions[0].Restart, "nothing crashes any more")
 }

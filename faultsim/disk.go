@@ -106,3 +106,13 @@ func (s *Stage) running() *act {
 	}
 	return nil
 }
+
+// Done reports whether the tool has done the work of the key, in whichever life
+// of the code under test: what a double answers that is asked what became of an
+// attempt. Without a key in the policy it knows of none.
+func (s *Stage) Done(tool, key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, done := s.results[ledgerKey{tool, key}]
+	return done
+}

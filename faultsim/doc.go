@@ -68,12 +68,13 @@
 // The options of an attempt are items= (of a [Batch], the items that fail),
 // hint=, form=date or form=ms, after= (the latency), hang, done (the work is done
 // whatever the caller sees), deaf (the end of the context changes nothing),
-// cancel= (counted from the attempt's arrival), say="…" (the words of a failure,
+// cancel= (counted from the attempt's arrival), crash= (likewise), say="…" (the words of a failure,
 // which are data and may lie), wrap=wrapped or wrap=joined (how a function tool
 // packs its error), work= (when the work is done, counted from the arrival) and
 // twice (the network delivers the call twice). Those of an action are after= (a
-// pause before it begins), deadline= and cancel=; of a call of a tool under test
-// also key= and other. The tool * is the first that
+// pause before it begins), deadline=, cancel=, crash-before-write=,
+// crash-after-write= and restart=; of a call of a tool under test also key= and
+// other. The tool * is the first that
 // Subject puts on the stage.
 //
 // What depends on the time and not on the number of the attempt stands in lines
@@ -165,6 +166,30 @@
 // If it passes, some state survives between trials: a package-level breaker,
 // limiter or client; see [Adapter] for Serial. So it does where trials that
 // passed before fail from then on. Neither is saved.
+//
+// # Crashes
+//
+// A schedule can let the process of the code under test die: some time after the
+// arrival of an attempt ([Fault].Crash), or at one of its writes to the stage's
+// [Disk], before it is durable or after ([Plan]). After a while (Plan.Restart) the
+// adapter's Resume builds the code anew. The disk is all that it finds; tools
+// remember the keys whose work they have done. Code that takes the id of a
+// request from its caller can have [trace.ActionName], which is the same before
+// and after:
+//
+//	build := func(s *faultsim.Stage) faultsim.Action {
+//		w := job.NewWorker(s.Disk(), faultsim.Tool(s, "bank", settle, failures))
+//		return func(ctx context.Context) (any, error) { return w.Pay(ctx, trace.ActionName(ctx), bill) }
+//	}
+//	adapter := faultsim.Adapter{Name: "pay", Policy: policy, Subject: build, Resume: build}
+//
+// A Subject that is asked again by the same id is its own Resume. What a crashed
+// process still does is cut off: its calls of tools, disk and sleeper block until
+// the trial closes and are in no trace, a call that was under way is done at the
+// tool and answered to nobody, and what its action returns is dropped. The
+// attempts of the action are numbered on. The policy says what a restart leads
+// to, see [invariants.AfterRestart]; Check then draws a crash in half of its
+// schedules, but for those with actions at once.
 //
 // # Cases and reproducing
 //

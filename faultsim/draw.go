@@ -21,7 +21,7 @@ type drawer struct {
 	canary  bool                // plant canaries
 	served  *served             // of a tool under test; nil: the code calls tools
 	repeats *invariants.Repeats
-	mortal  bool // its process may die
+	crashes bool // the process can crash
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -35,7 +35,7 @@ type drawnTool struct {
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
-	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil, served: a.served, repeats: a.Repeats, mortal: a.Resume != nil}
+	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil, crashes: a.Resume != nil, served: a.served, repeats: a.Repeats}
 	for _, t := range tools {
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
@@ -108,6 +108,9 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		d.garnish(t, &s)
 		if d.canary {
 			d.plant(t, &s)
+		}
+		if d.crashes && !s.AtOnce && coin(t) {
+			d.crash(t, &s.Actions[below(t, n)])
 		}
 		return s
 	})

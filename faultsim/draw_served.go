@@ -18,7 +18,7 @@ func (d *drawer) forServed(t *rapid.T) Schedule {
 	if s.AtOnce = coin(t); s.AtOnce && coin(t) {
 		d.dwell(t, &s.Actions[0])
 	}
-	if d.mortal && oneIn(t, 2) {
+	if d.crashes && oneIn(t, 2) {
 		d.dies(t, &s)
 	}
 	return s
@@ -137,10 +137,7 @@ func (d *drawer) dwell(t *rapid.T, p *Plan) {
 // departs draws that the caller leaves: at once, or while a tool below is at
 // work. It does so wherever one never answers, since nobody else need end that.
 func (d *drawer) departs(t *rapid.T, p *Plan) {
-	hangs := false
-	for _, faults := range p.Faults {
-		hangs = hangs || slices.ContainsFunc(faults, func(f Fault) bool { return f.Hang })
-	}
+	hangs := p.hangs()
 	if !hangs && !oneIn(t, 3) {
 		return
 	}
@@ -153,4 +150,19 @@ func (d *drawer) departs(t *rapid.T, p *Plan) {
 	default:
 		p.Cancel = at
 	}
+}
+
+// hangs reports whether a tool below does not answer in this call.
+func (p *Plan) hangs() bool {
+	for _, faults := range p.Faults {
+		if slices.ContainsFunc(faults, func(f Fault) bool { return f.Hang }) {
+			return true
+		}
+	}
+	return false
+}
+
+// endless reports whether a call hangs that nobody ends.
+func endless(s *Schedule) bool {
+	return slices.ContainsFunc(s.Actions, func(p Plan) bool { return p.hangs() && p.Deadline == 0 && p.Cancel == 0 })
 }

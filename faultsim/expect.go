@@ -10,7 +10,9 @@ import (
 )
 
 // An Expectation is what a policy calls for under the faults of one action.
-// Where jitter or a tie leaves a choice, the counts are a range.
+// Where jitter or a tie leaves a choice, the counts are a range. Least 0, the
+// greatest Most and no Reasons: a crash comes where good programs are at this
+// or that, and the rules alone hold them.
 type Expectation struct {
 	Least, Most int            // attempts of the main tool
 	Reasons     []trace.Reason // possible terminal reasons, in a fixed order
@@ -32,6 +34,9 @@ func expect(p invariants.Policy, plan Plan, sched *Schedule) (e Expectation, ok 
 	}
 	pl.attempt(p.Start(0, plan.Deadline), 1, 0, pl.cancel, false)
 	slices.Sort(pl.e.Reasons)
+	if pl.open || plan.CrashBeforeWrite+plan.CrashAfterWrite > 0 {
+		return Expectation{Most: math.MaxInt}, true
+	}
 	return pl.e, pl.ok
 }
 
@@ -49,6 +54,7 @@ type player struct {
 	steps  int
 	sched  *Schedule       // its outages and quotas; nil: none
 	path   []time.Duration // when the attempts up to now began
+	open   bool            // a crash comes where the code may be at this or that
 }
 
 // attempt plays attempt n, which begins at the instant at, and what may follow.
@@ -74,6 +80,9 @@ func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration, 
 		pl.ok = false
 		return
 	}
+	if f.Crash > 0 && pl.crash(&s, &f, o, n, at, end, done) {
+		return
+	}
 	done = done || f.Done
 	if done && pl.p.Reconcile && o.Class != trace.OK && pl.p.Effect(o) == trace.EffectUnknown {
 		pl.stop(n, trace.ReasonSuccess) // the program asks, and is told that it is done
@@ -81,6 +90,12 @@ func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration, 
 	}
 	d := s.Next(o, end)
 	pl.lost = pl.lost || pl.loses(&f)
+	pl.follow(s, d, n, end, cancel, done)
+}
+
+// follow plays what the decision after attempt n allows. Its waits count from
+// end.
+func (pl *player) follow(s invariants.Series, d invariants.Decision, n int, end, cancel time.Duration, done bool) {
 	if d.Do != invariants.Go {
 		pl.stop(n, d.Reason)
 		if pl.lost && d.Reason == trace.ReasonSuccess {
@@ -97,6 +112,35 @@ func (pl *player) attempt(s invariants.Series, n int, at, cancel time.Duration, 
 		}
 		pl.attempt(s, n+1, end+d.Hi, cancel, done)
 	}
+}
+
+// crash plays the crash that the fault plans, and reports whether it comes
+// before the action is over.
+func (pl *player) crash(s *invariants.Series, f *Fault, o trace.Outcome, n int, at, end time.Duration, done bool) bool {
+	crash := at + f.Crash
+	up := crash + pl.plan.downtime()
+	if pl.p.Restart == invariants.RestartUndeclared {
+		return false
+	}
+	if crash < end {
+		done = done || f.Done || f.class() == trace.OK && end <= up
+		if done && pl.p.Reconcile && pl.p.Restart == invariants.RestartResumes {
+			pl.stop(n, trace.ReasonSuccess) // the program asks, and is told that it is done
+			return true
+		}
+		pl.follow(*s, s.Lost(up), n, up, pl.cancel, done)
+		return true
+	}
+	next := *s
+	switch d := next.Next(o, end); {
+	case d.Do == invariants.Stop && d.EndHi < crash:
+		return false // it is over
+	case crash-end >= d.Lo || d.Do == invariants.Either:
+		pl.open = true // the next attempt may have begun
+		return true
+	}
+	pl.follow(*s, s.Resumed(o, end, up), n, end, pl.cancel, done)
+	return true
 }
 
 // loses reports whether the fault fails an item in a way that is not retried.

@@ -30,6 +30,7 @@ func anySchedule() *rapid.Generator[Schedule] {
 			Done:    rapid.Bool().Draw(t, "done"),
 			Deaf:    rapid.Bool().Draw(t, "deaf"),
 			Cancel:  duration.Draw(t, "cancel"),
+			Crash:   duration.Draw(t, "crash"),
 		}
 		if f.Hang {
 			f.Latency = 0
@@ -69,6 +70,9 @@ func anySchedule() *rapid.Generator[Schedule] {
 			if rapid.Bool().Draw(t, "before") {
 				p.Cancel = -1
 			}
+			p.CrashBeforeWrite = rapid.IntRange(0, maxAttempt).Draw(t, "crash before write")
+			p.CrashAfterWrite = rapid.IntRange(0, 2).Draw(t, "crash after write")
+			p.Restart = duration.Draw(t, "restart")
 			for tool, list := range rapid.MapOfN(name, rapid.SliceOfN(fault, 0, 4), 0, 3).Draw(t, "faults") {
 				for len(list) > 0 && list[len(list)-1].plain() {
 					list = list[:len(list)-1]
@@ -151,6 +155,10 @@ func TestMalformedTextNamesLineAndFix(t *testing.T) {
 		"rehearse schedule 1\naction dead=3s\n",
 		"rehearse schedule 1\naction cancel=-1s\n",
 		"rehearse schedule 1\naction cancel=never\n",
+		"rehearse schedule 1\naction crash-after-write=0\n",
+		"rehearse schedule 1\naction crash-before-write=two\n",
+		"rehearse schedule 1\naction restart=-1s\n",
+		head + "  weather 1 transient crash=0s\n",
 		head + "at-once\nat-once\n",
 		head + "at-once now\n",
 		head + "  weather\n",

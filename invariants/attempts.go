@@ -49,7 +49,7 @@ func NoRetryAfter(list ...trace.Class) Invariant {
 		func(a *trace.Action, s *trace.Series) (v Verdict) {
 			for i := range s.Attempts {
 				at := &s.Attempts[i]
-				if !at.Seen || !refused.has(at.Outcome.Class) || at.Outcome.Items != "" {
+				if !at.Seen || !refused.has(at.Outcome.Class) || at.Outcome.Items != "" || forgotten(a, at) {
 					continue // of a batch, the items decide: see [BatchRetry]
 				}
 				v.Applied++
@@ -104,7 +104,7 @@ func StopAfterSuccess() Invariant {
 		func(a *trace.Action, s *trace.Series) (v Verdict) {
 			for i := range s.Attempts {
 				at := &s.Attempts[i]
-				if !at.Seen || at.Outcome.Class != trace.OK {
+				if !at.Seen || at.Outcome.Class != trace.OK || forgotten(a, at) {
 					continue
 				}
 				v.Applied++

@@ -63,7 +63,7 @@ func excusedFromCalling(sc *scene, a *trace.Action) bool {
 	case trace.ReasonNeedsInput, trace.ReasonBreakerOpen, trace.ReasonInterrupted, trace.ReasonEscalated:
 		return true
 	}
-	return timeUp(a) || len(sc.between(a, a.Begin, a.End)) > 0
+	return timeUp(a) || writes(a.Restarts) > 0 || len(sc.between(a, a.Begin, a.End)) > 0
 }
 
 // judge words what is wrong with the step; empty: nothing.
@@ -82,7 +82,7 @@ func (w *walk) judge() (text, advice string) {
 			return "", ""
 		}
 		return w.tooEarly(w.p)
-	case !w.last || !w.alone() || len(w.sc.between(w.a, w.end, w.a.End)) > 0:
+	case !w.last || !w.alone() || len(w.besides()) > 0:
 		return "", ""
 	}
 	if text, advice = w.ending(); text != "" {
@@ -105,11 +105,21 @@ func (s *step) alone() bool {
 	return true
 }
 
+// besides lists the calls that are no attempts since the action knew how this
+// one went; after a crash in it, in all lives since.
+func (w *walk) besides() []sideCall {
+	since := w.end
+	if len(w.crashes) > 0 {
+		since = min(since, w.crashes[0].Crash)
+	}
+	return w.sc.between(w.a, since, w.a.End)
+}
+
 // excused reports whether a series may stop although attempts are left: the
 // program asked what became of the attempt, or fetched credentials, and went
 // by that; or a series that ran beside it decided the action's end.
 func (w *walk) excused() bool {
-	if len(w.sc.between(w.a, w.end, w.a.End)) > 0 {
+	if len(w.besides()) > 0 {
 		return true
 	}
 	for i := range w.a.Series {

@@ -17,6 +17,12 @@ func (p Policy) Invariants() []Invariant {
 // rules lists the narrow rules.
 func (p *Policy) rules() []Invariant {
 	list := []Invariant{NoPanic(), NoSpin()}
+	switch p.Restart { // before the rules that say the same without a crash
+	case RestartResumes:
+		list = append(list, SurvivesRestart(*p))
+	case RestartInterrupts:
+		list = append(list, InterruptedAuditable(*p))
+	}
 	if p.Attempt > 0 {
 		list = append(list, AttemptTimeout(p.Attempt), WholeAttempt(*p)) // before Returns: it is why the action hangs
 	}

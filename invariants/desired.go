@@ -63,7 +63,7 @@ func (p *Policy) reachedBy(a *trace.Action) bool {
 		if n < 0 {
 			continue
 		}
-		return slices.ContainsFunc(attempts[:n], func(at trace.Attempt) bool { return at.Seen && p.effect(&at.Outcome) == trace.EffectUnknown })
+		return slices.ContainsFunc(attempts[:n], func(at trace.Attempt) bool { return at.Lost || at.Seen && p.effect(&at.Outcome) == trace.EffectUnknown })
 	}
 	return false
 }

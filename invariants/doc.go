@@ -43,7 +43,8 @@
 // [HintHonoured], [WithinDeadline], [WithinBudget], [AttemptTimeout], [WholeAttempt],
 // [NoAttemptAfterCancel], [NoCallOnDeadContext], [EndsAtCancel],
 // [CancelReachesTool], [NoAttemptAfterEnd], [HonestEnding], [OneTerminal],
-// [NothingLeft], [Returns], [NoPanic], [NoSpin]. [Policy.Invariants] is all
+// [NothingLeft], [Returns], [NoPanic], [NoSpin], [SurvivesRestart],
+// [InterruptedAuditable]. [Policy.Invariants] is all
 // that a policy implies, narrow ones first and Conforms last. An invariant of
 // your own is a literal of [Invariant].
 //
@@ -63,6 +64,16 @@
 //		}
 //		invariants.Verify(t, weather.Trace(), invariants.MaxAttempts(3), invariants.SameArguments())
 //	}
+//
+// # Restarts
+//
+// [Policy.Restart] says what becomes of an action when the program's process
+// dies under it. Where retries are persisted ([RestartResumes]) the automaton goes
+// on as if nothing had happened: [SurvivesRestart] names what was lost. Where they
+// are in memory ([RestartInterrupts]) the action ends as interrupted and calls
+// nothing: [InterruptedAuditable]. A program that died at the instant of an answer
+// may not have written it down, and one that died at a write may have written
+// down an attempt that it never made: both are legal either way.
 //
 // # Circuit breakers
 //
@@ -123,6 +134,7 @@
 //   - whether a hint starts the backoff anew: Hint.Resets
 //   - jitter, and whether the cap comes before or after it: Backoff.Jitter, Backoff.CapIs
 //   - a next attempt that does not fit: Late for the caller's deadline, BudgetLate for the own budget (stop at once, or begin the wait)
+//   - what a restart leads to: Restart (it resumes, or it interrupts)
 //   - whether the budget ends an attempt under way: BudgetCuts
 //   - what an observation promises, and its length: Observation
 //   - what a breaker counts, how many probes must succeed, whether a refusal closes it or counts for nothing: Breaker.Failures, Successes, RefusalsNeutral
@@ -145,5 +157,6 @@
 //   - Requests of one batch at once, and the effects of its items: an item that was done while its caller saw a timeout may be done twice.
 //   - A breaker around the whole action, that counts actions and not attempts; and how long a probe may take that never ends.
 //   - Repeats after the retention of their key, and what a caller gets that has left.
+//   - The items of a batch after a restart, and the budget of an action whose process died before its first attempt: what was written down by then is not seen.
 //   - The windows are exact. They suit virtual time, not recordings in real time.
 package invariants

@@ -66,7 +66,7 @@ func lostEvidence(a *trace.Action) (text, advice string) {
 		return "", ""
 	}
 	switch seen := last.Seen && last.End <= a.End && (last.AnswerEvent < a.EndEvent); {
-	case !seen:
+	case !seen, forgotten(a, last):
 	case last.Items != "" && last.Outcome.Class == trace.OK && failedItems(a):
 		// The batch went through but for items that failed before.
 	case last.Outcome.Class == trace.OK && len(a.Series) == 1 && !outlived(last):
@@ -135,7 +135,7 @@ func began(a *trace.Action) int {
 // counts reports whether n is the number of attempts, of all or of one series:
 // an error may speak of the page that failed.
 func counts(a *trace.Action, n int) bool {
-	if n == began(a) {
+	if made := began(a); n >= made && n <= made+writes(a.Restarts) { // it may count what it died before making
 		return true
 	}
 	for i := range a.Series {

@@ -73,6 +73,10 @@ type Policy struct {
 	// goes by the answer: done is a success, not done may be repeated.
 	Reconcile bool
 
+	// Restart is what becomes of an action when the program's process dies under
+	// it and comes back. Empty: nothing is promised.
+	Restart AfterRestart
+
 	// Repeatable says that repeating the action is harmless, as with a read.
 	Repeatable bool
 }

@@ -28,13 +28,17 @@ func ReconciledFirst(p Policy) Invariant {
 func (v *Verdict) reconciling(p *Policy, sc *scene, a *trace.Action, s *trace.Series) {
 	for i := range s.Attempts[1:] {
 		before, at := &s.Attempts[i], &s.Attempts[i+1]
-		if !before.Seen || p.effect(&before.Outcome) != trace.EffectUnknown {
+		if !before.Lost && (!before.Seen || p.effect(&before.Outcome) != trace.EffectUnknown) {
 			continue
+		}
+		after := before.Outcome.Class.String()
+		if before.Lost {
+			after = "a restart in its middle"
 		}
 		v.Applied++
 		if !asked(sc, a, before, at) {
-			v.report(a, fmt.Sprintf("%s was called again after %v without asking first what became of it", at.Tool, before.Outcome.Class),
-				"look the attempt up by its key, and repeat it only where the tool says that it was not done", before.AnswerEvent, at.Event)
+			v.report(a, fmt.Sprintf("%s was called again after %s without asking first what became of it", at.Tool, after),
+				"look the attempt up by its key, and repeat it only where the tool says that it was not done", max(before.AnswerEvent, before.Event), at.Event)
 			return
 		}
 	}

@@ -59,6 +59,8 @@ type Series struct {
 	waited   time.Duration // the wait before, which decorrelated jitter grows from
 	hidden   time.Duration // longest own wait that a hint has hidden
 	anew     bool          // a hint has reset the series
+	up       time.Duration // when a process that has died is up again; 0: it has not
+	phantoms int           // attempts that a process may have counted and died before making
 }
 
 // Start begins a series: begin is the instant at which the action began, and
@@ -111,7 +113,9 @@ func (s *Series) Next(o trace.Outcome, at time.Duration) Decision {
 		over.also = d.also | reasonSet(trace.ReasonEscalated)
 		return over
 	}
-	return s.fit(w, at, d.also)
+	next := s.fit(w, at, d.also)
+	s.doubt(&next, max(at, s.up))
+	return next
 }
 
 // window is the window of the next wait, and what the hint does to the series.
@@ -123,7 +127,7 @@ func (s *Series) window(o *trace.Outcome) wait {
 	if w.followed && s.p.Backoff.Jitter.Decorrelated {
 		_, s.hidden = s.p.Backoff.Window(s.failures, s.waited)
 	}
-	return w
+	return s.doubtful(w)
 }
 
 // final is the decision where no further attempt can be legal.
@@ -236,6 +240,9 @@ func stop(r trace.Reason, at time.Duration) Decision {
 // budget. A wait that ends at the very instant of a limit is a coin flip in
 // any program, so both ways are legal there.
 func (s *Series) fit(w wait, at time.Duration, also reasons) Decision {
+	if s.up > at { // nothing can come while the process is down
+		w.lo, w.hi = max(w.lo, s.up-at), max(w.hi, s.up-at)
+	}
 	d := Decision{Do: Go, Lo: w.lo, Hi: w.hi, Hinted: w.hinted, also: also}
 	deadline := limit{at: s.deadline, late: s.p.Late, reason: trace.ReasonDeadline}
 	budget := limit{at: plus(s.begin, s.p.Budget), late: s.p.BudgetLate, reason: trace.ReasonBudget}

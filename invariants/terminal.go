@@ -32,6 +32,8 @@ func terminals(tr *trace.Trace, a *trace.Action) (v Verdict) {
 	switch n := len(a.Published); {
 	case n == 0:
 		v.report(a, "the action ended and published no end", "publish the end on every way out of the action", a.EndEvent)
+	case n > 1 && len(crashesSince(a, a.Published[0], a.Published[n-1])) > 0:
+		// It died before it had noted that the end was published.
 	case n > 1:
 		v.report(a, fmt.Sprintf("the action published %d ends: %v, then %v", n,
 			tr.Events[a.Published[0]].Reason, tr.Events[a.Published[n-1]].Reason),

@@ -14,7 +14,7 @@ import (
 func NoFirstDelay() Invariant {
 	return sceneRule("no-first-delay", "there is no wait before the first attempt",
 		func(sc scene, a *trace.Action) (v Verdict) {
-			if len(a.Attempts) == 0 || sc.unsureOf(a) || len(sc.between(a, a.Begin, a.Attempts[0].Begin)) > 0 || queued(sc.tr, a) {
+			if len(a.Attempts) == 0 || sc.unsureOf(a) || len(crashesSince(a, -1, a.Attempts[0].Event)) > 0 || len(sc.between(a, a.Begin, a.Attempts[0].Begin)) > 0 || queued(sc.tr, a) {
 				return v
 			}
 			v.Applied++
@@ -60,7 +60,7 @@ func noLastDelay(p *Policy, whole bool) Invariant {
 				return v
 			}
 			last, over := quiet(a)
-			if last == nil || len(sc.between(a, over, a.End)) > 0 {
+			if last == nil || len(crashesSince(a, last.Event, -1)) > 0 || len(sc.between(a, over, a.End)) > 0 {
 				return v
 			}
 			v.Applied++
@@ -210,7 +210,7 @@ func WithinBudget(p Policy) Invariant {
 			if p.Budget <= 0 {
 				return v
 			}
-			over := plus(a.Begin, p.Budget)
+			over := plus(bornLate(a), p.Budget)
 			for i := range a.Attempts {
 				at := &a.Attempts[i]
 				v.Applied++

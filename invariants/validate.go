@@ -29,6 +29,7 @@ func (p *Policy) Validate() error {
 	v.classes(p)
 	v.backoff(&p.Backoff)
 	v.hint(&p.Hint)
+	v.restart(p)
 	for _, d := range []struct {
 		field string
 		value time.Duration

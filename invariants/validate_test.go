@@ -35,6 +35,7 @@ func TestContradictionsAreNamedWithTheirFix(t *testing.T) {
 		{"Budget", func(p *Policy) { p.Budget = -1 }},
 		{"Budget", func(p *Policy) { p.BudgetCuts = true }},
 		{"Budget", func(p *Policy) { p.BudgetLate = LateWait }},
+		{"Restart", func(p *Policy) { p.Restart = "sometimes" }},
 		{"Late", func(p *Policy) { p.Late = "never" }},
 		{"BudgetLate", func(p *Policy) { p.Budget, p.BudgetLate = time.Second, "never" }},
 		{"Retry", func(p *Policy) { p.Retry = []trace.Class{0} }},

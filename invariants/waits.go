@@ -7,7 +7,8 @@ import (
 )
 
 // WaitsInWindow is: after an answer without a hint, the next attempt comes
-// within the window of the policy's backoff (see [Backoff.Window]). The window
+// within the window of the policy's backoff (see [Backoff.Window]). A wait that a
+// restart interrupts is the business of [SurvivesRestart]. The window
 // is checked and never one value (AWS Architecture Blog, "Exponential Backoff
 // And Jitter").
 func WaitsInWindow(p Policy) Invariant {
@@ -26,7 +27,7 @@ func WaitsInWindow(p Policy) Invariant {
 
 func (v *Verdict) waits(p *Policy, sc scene, a *trace.Action, s *trace.Series) {
 	for w := p.walk(sc, a, s); w.next(); {
-		if w.then == nil || w.d.Do == Stop || w.d.Hinted {
+		if w.then == nil || w.d.Do == Stop || w.d.Hinted || len(w.crashes) > 0 {
 			continue
 		}
 		v.Applied++
@@ -62,7 +63,7 @@ func (v *Verdict) hints(p *Policy, sc scene, a *trace.Action, s *trace.Series) {
 	}
 	for w := p.walk(sc, a, s); w.next(); {
 		hint := p.hint(&w.went)
-		if hint == 0 || w.then != nil && !w.d.Hinted && w.d.Reason != trace.ReasonHintTooLong {
+		if hint == 0 || len(w.crashes) > 0 || w.then != nil && !w.d.Hinted && w.d.Reason != trace.ReasonHintTooLong {
 			continue
 		}
 		v.Applied++

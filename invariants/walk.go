@@ -35,6 +35,8 @@ type step struct {
 	d     Decision
 	side  time.Duration // time that calls which are no attempts took before the next one
 	fresh bool          // credentials were fetched before the next attempt
+
+	crashes []trace.Restart // of the process, before what followed
 }
 
 func (p *Policy) walk(sc scene, a *trace.Action, s *trace.Series) walk {
@@ -43,6 +45,13 @@ func (p *Policy) walk(sc scene, a *trace.Action, s *trace.Series) walk {
 		w.auto.Cancel(a.Cancel)
 	}
 	w.a = a
+	if len(a.Restarts) > 0 && s.Attempts[0].Event == a.Attempts[0].Event {
+		early := crashesSince(a, -1, s.Attempts[0].Event)
+		w.auto.phantoms = writes(early)
+		if p.Budget > 0 && len(early) > 0 {
+			w.i = len(s.Attempts) // whether it knows when it began is not to be seen
+		}
+	}
 	return w
 }
 
@@ -51,7 +60,7 @@ func (w *walk) next() bool {
 		return false
 	}
 	at, a := &w.s.Attempts[w.i], w.a
-	if !at.Seen || a.Ended && (at.End > a.End || at.Event > a.EndEvent) {
+	if !at.Seen && !at.Lost || a.Ended && (at.End > a.End || at.Event > a.EndEvent) {
 		return false
 	}
 	w.i++
@@ -60,8 +69,25 @@ func (w *walk) next() bool {
 	if w.i < len(w.s.Attempts) {
 		w.then = &w.s.Attempts[w.i]
 	}
+	if w.crashes = nil; len(a.Restarts) > 0 {
+		w.crashes = crashesSince(a, at.Event, w.until())
+	}
+	switch {
+	case len(w.crashes) > 0:
+		return w.crashed()
+	case at.Lost:
+		return false // the next one began beside it
+	}
 	w.decide()
 	return true
+}
+
+// until is the event of the next attempt; -1: there is none.
+func (w *walk) until() int {
+	if w.then == nil {
+		return -1
+	}
+	return w.then.Event
 }
 
 // decide asks the automaton. Where the end of the attempt's context and the

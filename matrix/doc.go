@@ -34,8 +34,9 @@
 // The grid files the rows by [Group]: the basics of calls and ends; timing,
 // with cancels, deadlines and hints a nanosecond before and after what they
 // meet; writes, with effects and with what two actions share; what a hostile
-// tool sends; and, where the adapter declares an Observation, failures whose
-// words leak. In each group the rows of the article come first, in its order.
+// tool sends; where the adapter has a Resume, crashes of the process in flight, in
+// the wait and at each write of its disk; and, where it declares an Observation,
+// failures whose words leak. In each group the rows of the article come first, in its order.
 //
 // # Rows of a tool
 //

@@ -14,6 +14,7 @@ const (
 	Timing      Group = "timing"      // cancels, deadlines and hints
 	Writes      Group = "writes"      // effects and what actions share
 	Adversarial Group = "adversarial" // what a hostile or muddled tool sends
+	Restarts    Group = "restart"     // crashes of the process; only where the adapter has a Resume
 	Observed    Group = "observation" // what is handed on of a failure; only where the adapter declares it
 	Repeated    Group = "repeats"     // what a tool under test makes of a second call; see [ToolRows]
 )
@@ -30,7 +31,7 @@ func (g Group) orOwn() Group {
 
 // place is where the group stands in the grid.
 func (g Group) place() int {
-	return slices.Index([]Group{Basics, Timing, Writes, Adversarial, Observed, Repeated}, g)
+	return slices.Index([]Group{Basics, Timing, Writes, Adversarial, Restarts, Observed, Repeated}, g)
 }
 
 // furtherRows are the rows behind those of the article.

@@ -12,12 +12,10 @@ import (
 	"github.com/rehearse-go/rehearse/invariants"
 )
 
-// Run runs [Rows], those of the group [Observed] where the adapter declares an
-// Observation, or [ToolRows] where the code under test is itself the tool, and
-// the adapter's own rows after them, each as a subtest on
-// a fresh subject in virtual time. A row fails where the attempts or the
-// terminal are not those that the policy calls for, or where any rule that the
-// policy implies is broken. A row that cannot apply is skipped with the
+// Run runs the rows of [RowsFor], and the adapter's own rows after them, each as
+// a subtest on a fresh subject in virtual time. A row fails where the attempts or
+// the terminal are not those that the policy calls for, or where any rule that
+// the policy implies is broken. A row that cannot apply is skipped with the
 // reason. The grid of all rows is logged at the end.
 //
 // With -rehearse.accept, or REHEARSE_ACCEPT=1, the policy's content and calls,
@@ -85,15 +83,24 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 	if err != nil {
 		return Setting{}, nil, err
 	}
+	rows := append(RowsFor(a), own...)
+	return Setting{Policy: a.Policy, Can: can, Tools: names, Repeats: a.Repeats, breaker: a.Breaker}, rows, validate(rows)
+}
+
+// RowsFor returns [Rows] and the rows for what the adapter declares: those of the
+// group [Restarts] for a Resume, and those of [Observed] for an Observation.
+func RowsFor(a faultsim.Adapter) []Row {
 	rows := Rows()
 	if a.Repeats != nil {
-		rows = ToolRows()
+		return ToolRows()
+	}
+	if a.Resume != nil {
+		rows = append(rows, restartRows()...)
 	}
 	if a.Observation != nil {
 		rows = append(rows, observationRows()...)
 	}
-	rows = append(rows, own...)
-	return Setting{Policy: a.Policy, Can: can, Tools: names, Repeats: a.Repeats, breaker: a.Breaker}, rows, validate(rows)
+	return rows
 }
 
 // validate reports rows that cannot be run.

@@ -32,6 +32,9 @@
 //   - A served call is an action of a program that is itself a tool:
 //     [Recorder.Serve] records it with the caller's key and arguments, and
 //     [Recorder.Effect] the work that the program does without another tool.
+//   - A restart is a crash of the program's process while an action is under way
+//     ([KindCrash]), and the begin of the next one ([KindRestart]). The action goes
+//     on in it. Attempts that the crash cut off have no outcome: they are Lost.
 //
 // Instants are durations since the start of the trace, and so are deadlines.
 //

@@ -231,3 +231,13 @@ func (o *Op) put(kind Kind, reason Reason, text string) *Event {
 	e.Error = o.r.hideText(KeepError, text)
 	return e
 }
+
+// ActionName is the name of the action that ctx carries, the same over all
+// restarts of its process; empty: it carries none. An adapter can hand it to
+// code that takes the id of a request from its caller.
+func ActionName(ctx context.Context) string {
+	if o, ok := ctx.Value(opKey{}).(*Op); ok {
+		return o.name
+	}
+	return ""
+}

@@ -154,6 +154,17 @@ func (s *Script) Trouble(k trace.Kind, text string) *Script {
 	return s.add(trace.Event{Kind: k, Action: s.action, Error: text})
 }
 
+// Crash is a crash of the action's process, at its durable write of that number;
+// 0: at none.
+func (s *Script) Crash(write int) *Script {
+	return s.add(trace.Event{Kind: trace.KindCrash, Action: s.action, Count: write})
+}
+
+// Restart is the begin of the next process.
+func (s *Script) Restart() *Script {
+	return s.add(trace.Event{Kind: trace.KindRestart, Action: s.action})
+}
+
 // End ends the action with a success.
 func (s *Script) End() *Script { return s.Ending(trace.Event{}) }
 

@@ -35,10 +35,10 @@ func known(t *testing.T) map[string]map[string]bool {
 	for _, kind := range fieldKinds {
 		names[kind] = map[string]bool{}
 	}
-	for _, r := range append(matrix.Rows(), matrix.ToolRows()...) {
-		names["row"][r.Name] = true
-	}
 	for _, s := range append(Faulty(), Right()...) {
+		for _, r := range matrix.RowsFor(s.Adapter) {
+			names["row"][r.Name] = true
+		}
 		names["subject"][s.Name] = true
 		for _, inv := range rulesOf(s) {
 			names["invariant"][inv.Name] = true

@@ -63,7 +63,7 @@ func Right() []Specimen {
 		specimen("http-quota", onRoute(webPolicy(), metered(), func(a *webAgent) { a.refused = readsQuota })),
 		specimen("http-junk-hint", onRoute(webPolicy(), mumbling(), func(*webAgent) {})),
 		specimen("http-broken-answer-asked-again", rereading(func() func(io.Reader, *forecast) error { return decodeAlone })),
-	})
+	}, rightJobs())
 }
 
 // stopsAtHints is the right loop that gives up where the tool asks for more

@@ -33,7 +33,7 @@ func Faulty() []Specimen {
 	for _, part := range [][]Specimen{
 		counting(), refusals(), successes(), arguments(), keys(), waits(), hints(), deadlines(),
 		cancels(), leftovers(), endings(), terminals(), effects(), reconciling(), web(), answers(), words(), asksEarly(), deletes(), spells(),
-		breakers(), layers(), batches(), results(), caches(), hooks(), webBodies(), observations(), desks(), crashedDesks(),
+		breakers(), layers(), batches(), results(), caches(), hooks(), webBodies(), observations(), desks(), crashedDesks(), jobs(),
 	} {
 		all = append(all, part...)
 	}

@@ -1,0 +1,269 @@
+package invariants
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// AfterRestart says what becomes of an action when the program's process dies
+// under it and comes back.
+type AfterRestart string
+
+const (
+	// RestartUndeclared: nothing is promised, and what an action does after a
+	// crash is not judged.
+	RestartUndeclared AfterRestart = ""
+
+	// RestartResumes: retries are persisted. The attempts made, the instant of
+	// the next one, the key, the arguments and the budget outlive the process.
+	// A wait that is over by the restart is over. An attempt that was under way
+	// counts, and its outcome is not known.
+	RestartResumes AfterRestart = "resumes"
+
+	// RestartInterrupts: retries are in memory only. After the restart the tool
+	// is not called, and the action ends as interrupted.
+	RestartInterrupts AfterRestart = "interrupts"
+)
+
+// restart validates the field.
+func (v *validator) restart(p *Policy) {
+	known := []AfterRestart{RestartUndeclared, RestartResumes, RestartInterrupts}
+	v.want(slices.Contains(known, p.Restart), "Restart", "is %q; say RestartResumes, RestartInterrupts, or nothing", p.Restart)
+}
+
+// soft are true reasons of an end after a crash that a program did not cause.
+var soft = reasonSet(trace.ReasonInterrupted) | reasonSet(trace.ReasonOutcomeUnknown) | reasonSet(trace.ReasonEscalated)
+
+// lostClasses are how a program may read an attempt that its crash cut off.
+var lostClasses = []trace.Class{trace.Timeout, trace.Reset, trace.Unknown}
+
+// Resumed is [Series.Next] for an answer after which the program's process died,
+// before it did what comes next, and is up again at the instant: nothing can
+// come before that. It is for a policy with a Restart.
+func (s *Series) Resumed(o trace.Outcome, at, up time.Duration) Decision {
+	if s.p.Restart == RestartInterrupts {
+		return s.interrupted(&o, at, up)
+	}
+	return s.resumed(o, at, up)
+}
+
+func (s *Series) resumed(o trace.Outcome, at, up time.Duration) Decision {
+	s.up = up
+	d := s.Next(o, at)
+	s.up = 0
+	if d.Do != Go {
+		d.EndLo, d.EndHi = max(d.EndLo, up), max(d.EndHi, up)
+		d.also |= s.overdue(up)
+	}
+	return d
+}
+
+// Lost is [Series.Next] for an attempt that was under way when the program's
+// process died, so that it knows no outcome; up is the instant at which it is up
+// again, from which waits count. The attempt may be repeated at once or after the
+// usual wait. It is for a policy with a Restart.
+func (s *Series) Lost(up time.Duration) Decision {
+	if s.p.Restart == RestartInterrupts {
+		return s.interrupted(nil, up, up)
+	}
+	return s.lost(up)
+}
+
+func (s *Series) lost(up time.Duration) Decision {
+	s.attempts++
+	s.failures++
+	s.answered, s.unclear = up, true
+	o := trace.Outcome{Class: trace.Unknown, Effect: trace.EffectUnknown}
+	var d Decision
+	switch {
+	case s.p.MaxAttempts != Unlimited && s.attempts >= s.p.MaxAttempts:
+		d = stop(trace.ReasonExhausted, up)
+	case !s.p.safe(&o):
+		d = stop(trace.ReasonOutcomeUnknown, up)
+	default:
+		_, hi := s.p.Backoff.Window(s.failures+s.phantoms, s.waited)
+		d = s.fit(wait{hi: hi}, up, 0)
+		if d.Do == Go && !slices.ContainsFunc(lostClasses, s.p.Retries) {
+			d.Do, d.Reason, d.EndLo, d.EndHi = Either, trace.ReasonOutcomeUnknown, up, up
+		}
+	}
+	d.also |= s.overdue(up)
+	if d.Do != Go {
+		d.also |= soft
+	}
+	s.doubt(&d, up)
+	return d
+}
+
+// doubt widens the decision where the program may have written down attempts
+// that it died before making: it counts them.
+func (s *Series) doubt(d *Decision, at time.Duration) {
+	if s.phantoms == 0 || d.Do != Go || s.p.MaxAttempts == Unlimited || s.attempts+s.phantoms < s.p.MaxAttempts {
+		return
+	}
+	d.Do, d.Reason, d.EndLo, d.EndHi = Either, trace.ReasonExhausted, at, at
+	d.also |= soft
+}
+
+// wait under doubt: the program may have counted more failures.
+func (s *Series) doubtful(w wait) wait {
+	if s.phantoms > 0 {
+		_, hi := s.p.Backoff.Window(s.failures+s.phantoms, s.waited)
+		w.hi = max(w.hi, hi)
+	}
+	return w
+}
+
+// interrupted is what a policy allows whose retries are in memory only: the
+// end, as interrupted or as what the last answer amounted to; nil: none came.
+func (s *Series) interrupted(o *trace.Outcome, at, up time.Duration) Decision {
+	d := stop(trace.ReasonInterrupted, up)
+	d.also = soft
+	if o != nil {
+		if after := s.resumed(*o, at, up); after.Do != Go {
+			d.also |= after.also | reasonSet(after.Reason)
+			d.Reason = after.Reason
+		}
+	}
+	return d
+}
+
+// crashesSince lists the crashes between two events; until -1: all after the first.
+func crashesSince(a *trace.Action, event, until int) []trace.Restart {
+	if len(a.Restarts) == 0 {
+		return nil
+	}
+	lo := slices.IndexFunc(a.Restarts, func(r trace.Restart) bool { return r.CrashEvent > event })
+	if lo < 0 {
+		return nil
+	}
+	list := a.Restarts[lo:]
+	if hi := slices.IndexFunc(list, func(r trace.Restart) bool { return until >= 0 && r.CrashEvent > until }); hi >= 0 {
+		list = list[:hi]
+	}
+	return list
+}
+
+// forgotten reports whether the process died at the instant of the attempt's
+// answer, before anything else: it may not have written the answer down.
+func forgotten(a *trace.Action, at *trace.Attempt) bool {
+	if len(a.Restarts) == 0 || !at.Seen {
+		return false
+	}
+	crashes := crashesSince(a, at.Event, -1)
+	return len(crashes) > 0 && crashes[0].Crash == at.End
+}
+
+// writes counts the crashes that came at a durable write.
+func writes(crashes []trace.Restart) int {
+	n := 0
+	for i := range crashes {
+		if crashes[i].Write > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// crashed fills the step in where the process died after the attempt and
+// before what followed. False: the trace or the policy does not say how it
+// goes on.
+func (w *walk) crashed() (known bool) {
+	up := w.crashes[len(w.crashes)-1]
+	if up.UpEvent < 0 || w.p.Restart == RestartUndeclared {
+		return false
+	}
+	w.went, w.end, w.side, w.fresh = w.at.Outcome, w.at.End, 0, false
+	switch {
+	case w.p.Restart == RestartInterrupts && w.at.Lost:
+		w.d = w.auto.Lost(up.Up)
+	case w.p.Restart == RestartInterrupts:
+		w.d = w.auto.Resumed(w.at.Outcome, w.at.End, up.Up)
+	case w.at.Lost:
+		w.auto.phantoms += writes(w.crashes[1:])
+		w.asLost(up.Up)
+	default:
+		before := w.auto
+		w.asAnswered(up.Up)
+		if !w.fits() && w.crashes[0].Crash == w.at.End {
+			first, after := w.step, w.auto
+			w.auto = before
+			w.auto.phantoms += writes(w.crashes[1:])
+			if w.asLost(up.Up); !w.fits() {
+				w.step, w.auto = first, after
+			}
+		}
+	}
+	return true
+}
+
+// asLost reads the attempt as one whose outcome the program does not know.
+func (w *walk) asLost(up time.Duration) {
+	w.went, w.end = trace.Outcome{Class: trace.Unknown, Effect: trace.EffectUnknown}, up
+	w.d = w.auto.lost(up)
+	w.lookAside()
+}
+
+// asAnswered reads the attempt as one whose answer outlived the crash. Where
+// the next one was due, the program may have died with that one written down.
+func (w *walk) asAnswered(up time.Duration) {
+	base := w.auto
+	due := base.Next(w.at.Outcome, w.at.End)
+	phantoms := 0
+	for i := range w.crashes {
+		unaware := i > 0 && w.crashes[0].Crash == w.at.End // of the answer, and so of the wait
+		if c := &w.crashes[i]; c.Write > 0 && due.Do != Stop && (unaware || c.Crash-w.at.End >= due.Lo) {
+			phantoms++
+		}
+	}
+	w.auto.phantoms += phantoms
+	w.d = w.auto.resumed(w.at.Outcome, w.at.End, up)
+	if phantoms > 0 && w.d.Do != Stop {
+		ghost := w.auto
+		ghost.phantoms -= phantoms
+		w.d.orElse(ghost.lost(up), up-w.at.End)
+	}
+	w.lookAside()
+}
+
+// orElse widens the decision by another reading, whose waits begin later by the
+// shift.
+func (d *Decision) orElse(other Decision, shift time.Duration) {
+	if other.Do != Stop {
+		d.Hi = max(d.Hi, plus(other.Hi, shift))
+	}
+	if other.Do == Go {
+		return
+	}
+	d.also |= other.also | reasonSet(other.Reason)
+	if d.Do == Go {
+		d.Do, d.Reason, d.EndLo, d.EndHi = Either, other.Reason, other.EndLo, other.EndHi
+		return
+	}
+	d.EndLo, d.EndHi = min(d.EndLo, other.EndLo), max(d.EndHi, other.EndHi)
+}
+
+// lookAside takes other calls out of the wait, as for an answer.
+func (w *walk) lookAside() {
+	w.side, w.fresh = 0, false
+	if w.then != nil && len(w.sc.side) > 0 {
+		w.aside()
+	}
+}
+
+// bornLate is when the action began, as far as its program can know: one that
+// died before its first attempt may have written nothing down.
+func bornLate(a *trace.Action) time.Duration {
+	if len(a.Restarts) == 0 || len(a.Attempts) == 0 {
+		return a.Begin
+	}
+	begin := a.Begin
+	for _, r := range crashesSince(a, -1, a.Attempts[0].Event) {
+		if r.Write > 0 && r.UpEvent >= 0 {
+			begin = r.Up
+		}
+	}
+	return begin
+}
