@@ -108,13 +108,13 @@ func (r Repeats) fresh() Invariant {
 }
 
 // first is the first call of the group that asked for anything; nil where there
-// is none, or where an earlier one was still under way.
+// is none, or where an earlier one was still under way or wanted something else.
 func (g group) first() *served {
 	for i := range g {
 		if !g[i].idle() {
 			return &g[i]
 		}
-		if i+1 < len(g) && !g[i].over(&g[i+1]) {
+		if i+1 < len(g) && (!g[i].over(&g[i+1]) || !g[i].sameArgs(&g[i+1])) {
 			return nil
 		}
 	}

@@ -73,6 +73,11 @@ func TestRepeatsFindsOnly(t *testing.T) {
 		end(s)
 		return s
 	}
+	cancelled := func() *saga { // before it asked for anything
+		s := start().begin("a", "k", "x")
+		s.add(trace.Event{Kind: trace.KindCancel, Action: "a"})
+		return s.fails("a", "context canceled", "")
+	}
 	crashed := func() *saga { // when the bank has done the work
 		s := start().begin("a", "k", "x")
 		s.add(trace.Event{Kind: trace.KindCall, Action: "a", Tool: "bank", Call: 1})
@@ -105,6 +110,8 @@ func TestRepeatsFindsOnly(t *testing.T) {
 		"a success without work":                   {repeats{}, start().begin("a", "k", "x").returns("a", "r1"), "success-has-effect"},
 		"a decline is no work and no lie":          {repeats{}, start().begin("a", "k", "x").asks("a", trace.Declined).returns("a", "no"), ""},
 		"two keys, one piece of work":              {repeats{}, start().done("a", "k", "x").begin("b", "l", "x").returns("b", "r1"), "success-has-effect"},
+		"a key that a cancelled call has taken":    {repeats{}, cancelled().begin("b", "k", "y").fails("b", "reused", clash), ""},
+		"a key that a cancelled call blocks":       {repeats{}, cancelled().begin("b", "k", "x").fails("b", "gone", ""), "fresh-key-works"},
 		"two keys, the second refused":             {repeats{}, start().done("a", "k", "x").begin("b", "l", "x").fails("b", "duplicate", ""), "fresh-key-works"},
 		"two keys, two pieces of work":             {repeats{}, start().done("a", "k", "x").done("b", "l", "x"), ""},
 		"a passing failure that is kept":           {repeats{}, failed(trace.Throttled).begin("b", "k", "x").fails("b", "no", ""), "passing-failure-forgotten"},

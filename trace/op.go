@@ -15,6 +15,7 @@ type Op struct {
 	implied   bool // nobody declared it: calls came before any action
 	name      string
 	open      bool
+	served    string          // the caller's key of a served call; empty: none
 	cancelled bool            // a cancel has been recorded
 	life      int             // how often its process has died
 	watch     context.Context // the caller's context, while Do runs; nil: cancels are told by Cancel

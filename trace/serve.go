@@ -7,6 +7,10 @@ import "context"
 // carries the action, and the handle that ends it, as [Recorder.Begin] does. The
 // action is named after c.Tool; the other fields of c are not used.
 //
+// A call of a tool below that carries neither the action's context nor the key
+// of one is of the only action that is open; equal arguments say nothing, since
+// calls that look alike are what such a program has to tell apart.
+//
 // [Ending].Code says how a call was refused, in the words of package invariants:
 // see its Repeats.
 func (r *Recorder) Serve(ctx context.Context, c Call) (context.Context, *Op) {
@@ -15,10 +19,22 @@ func (r *Recorder) Serve(ctx context.Context, c Call) (context.Context, *Op) {
 	args, key := r.args(&Call{Args: c.Args, Key: c.Key})
 	o, e := r.begin(ctx, c.Tool)
 	e.Args = args
+	r.serves, o.served = true, key
 	if key != "" {
 		e.Key = r.hideKey(key)
 	}
 	return &o.ctx, o
+}
+
+// guessServed picks among the calls that are served: the first that came with the
+// same key, to which the key belongs, else the only one that is open.
+func (r *Recorder) guessServed(key string) *Op {
+	for _, o := range r.ops {
+		if key != "" && o.served == key {
+			return o
+		}
+	}
+	return r.only(func(o *Op) bool { return o.open })
 }
 
 // Effect records that the program did work of its own, such as a write to its

@@ -67,3 +67,31 @@ func TestEffectOfNobodyIsAmbiguous(t *testing.T) {
 	events := r.Trace().Events
 	require.True(t, events[len(events)-1].Ambiguous)
 }
+
+// A call below without the action's context is of the first call with its
+// key, or of the only one that is open; equal arguments say nothing.
+func TestWorkWithoutAContextIsOfItsKey(t *testing.T) {
+	r := trace.Recorder{Clear: true}
+	below := trace.Call{Tool: "bank", Args: json.RawMessage(`{"order":7}`)}
+	serve := func(key string) *trace.Op {
+		_, op := r.Serve(context.Background(), trace.Call{Tool: "refund", Key: key})
+		return op
+	}
+	call := func(key string) int {
+		c := below
+		c.Key = key
+		return r.Call(context.Background(), c).Action()
+	}
+	first := serve("k-1")
+	require.Equal(t, 1, call("k-1"))
+	first.End(trace.Ending{})
+	second := serve("k-2")
+	require.Equal(t, 1, call("k-1"), "recovered while another is open")
+	require.Equal(t, 2, call(""))
+	second.End(trace.Ending{})
+	require.Equal(t, 1, call("k-1"))
+	require.Zero(t, call("k-3"), "equal arguments alone")
+	third := serve("k-1")
+	require.Equal(t, 1, call("k-1"), "the key belongs to the first call")
+	third.End(trace.Ending{})
+}

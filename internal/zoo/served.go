@@ -279,6 +279,7 @@ func rightDesks() []Specimen {
 		})},
 		{Name: "refund-hands-the-key-on", Adapter: keyed},
 		{Name: "refund-goes-on-alone", Adapter: deskOf(invariants.Repeats{}, func(d *desk) refund { return d.detached })},
+		{Name: "refund-and-letter", Adapter: lettered()},
 		{Name: "conditional-insert", Adapter: conditional(insertsOnce)},
 	}
 }

@@ -27,6 +27,38 @@ func rightDurableDesks() []Specimen {
 	return []Specimen{
 		{Name: "refund-on-disk", Adapter: restarting(invariants.Repeats{Lease: lease}, true, func(f *faultsim.Disk, b treasury) refund { return (&books{disk: f, bank: b}).refund })},
 		{Name: "refund-on-disk-and-unsettled", Adapter: restarting(invariants.Repeats{Lease: lease}, false, func(f *faultsim.Disk, b treasury) refund { return (&books{disk: f, bank: b, givesUp: true}).refund })},
+		{Name: "refund-recovers-at-start", Adapter: restarting(invariants.Repeats{Lease: lease}, true, func(f *faultsim.Disk, b treasury) refund { return recovering(&books{disk: f, bank: b}) })},
+	}
+}
+
+// recovering finishes, while it serves, what the process before has left.
+func recovering(b *books) refund {
+	ctx := context.Background()
+	keys, err := b.disk.List(ctx, "")
+	if err == nil {
+		go func() {
+			for _, key := range keys {
+				b.finish(ctx, key)
+			}
+		}()
+	}
+	return b.refund
+}
+
+// finish asks the bank again for what is in progress, with the same key.
+func (b *books) finish(ctx context.Context, key string) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	p, known, err := b.read(ctx, key)
+	if err != nil || !known || p.Done {
+		return
+	}
+	n, err := b.bank(ctx, transfer{Order: p.Asked.ID, Cents: p.Asked.Cents, Key: key})
+	if err != nil {
+		return // whoever asks again, when the lease is over, tries again
+	}
+	if err := b.write(context.WithoutCancel(ctx), key, page{Asked: p.Asked, Done: true, Out: refunded{n, p.Asked.Cents}}); err != nil {
+		panic(err) // the disk does not fail
 	}
 }
 
