@@ -78,7 +78,8 @@
 //
 // Where no action was ever declared, all calls are of one without a name; it is
 // over when the first is declared. Where there was one action only, all calls
-// are of that one. A call that could
+// are of that one. Of calls that are served, the key belongs to the first, and
+// equal arguments say nothing: see [Recorder.Serve]. A call that could
 // still belong to several is marked as ambiguous and belongs to none: see
 // [Trace.Ambiguous]. Pass the context on, and nothing is.
 //
