@@ -40,6 +40,12 @@ type Adapter struct {
 	// fit.
 	Resume func(*Stage) Action
 
+	// Again builds the code for an operator who has an action that has ended
+	// done again, on a stage that has kept the [Disk], and returns the action that
+	// does so; [trace.ActionName] is that of the first time. With it [Check] draws
+	// such retries. Nil: there are none, and schedules with one do not fit.
+	Again func(*Stage) Action
+
 	// Want is what a right action returns. Nil: the tool's own answer, where
 	// the action returns a value of the same type.
 	Want any

@@ -328,6 +328,71 @@ func TestResumeAndPolicyMustAgree(t *testing.T) {
 	golden(t, "unusable-resumes", got.String())
 }
 
+// revivable is jobAdapter with an operator.
+func revivable() Adapter {
+	a := jobAdapter()
+	a.Again = func(s *Stage) Action {
+		resumed := a.Resume(s)
+		return func(ctx context.Context) (any, error) {
+			if raw, err := s.Disk().Get(ctx, trace.ActionName(ctx)); err == nil {
+				j := &job{}
+				if err := json.Unmarshal(raw, j); err != nil {
+					return nil, err
+				}
+				j.Attempts, j.Next, j.Flying = 0, time.Time{}, false
+				if raw, err = json.Marshal(j); err != nil {
+					return nil, err
+				}
+				if err := s.Disk().Put(ctx, trace.ActionName(ctx), raw); err != nil {
+					return nil, err
+				}
+			}
+			return resumed(ctx)
+		}
+	}
+	return a
+}
+
+func TestAnOperatorHasAnActionDoneAgain(t *testing.T) {
+	busy := Fail(trace.Transient)
+	s := Schedule{Actions: []Plan{
+		{Faults: map[string][]Fault{"weather": {busy, busy, busy}}},
+		{Again: true, After: 24 * time.Hour, CrashBeforeWrite: 2, Faults: map[string][]Fault{"weather": {busy, busy}}},
+		{},
+	}}
+	text := s.String()
+	require.Contains(t, text, "action again after=24h0m0s crash-before-write=2\n")
+	again, err := Parse(text)
+	require.NoError(t, err)
+	require.Equal(t, text, again.String())
+	r := Trial(t, revivable(), s)
+	require.NoError(t, r.Err)
+	require.Empty(t, r.Findings)
+	golden(t, "operator-retry", r.Trace.Timeline())
+}
+
+func TestOperatorsRetriesKeepThePolicy(t *testing.T) { Check(t, revivable()) }
+
+func TestUnplayableRetryNamesFieldAndFix(t *testing.T) {
+	var got strings.Builder
+	for _, s := range []Schedule{
+		{Actions: []Plan{{Again: true}}},
+		{Actions: []Plan{{}, {Again: true}}, AtOnce: true},
+	} {
+		r := Trial(t, revivable(), s)
+		require.Error(t, r.Err)
+		fmt.Fprintf(&got, "%v\n", r.Err)
+	}
+	r := Trial(t, homeAdapter(), Schedule{Actions: []Plan{{}, {Again: true}}})
+	require.IsType(t, &UnfitError{}, r.Err)
+	fmt.Fprintf(&got, "%v\n", r.Err)
+	a := revivable()
+	a.Again = func(*Stage) Action { return nil }
+	r = Trial(t, a, Schedule{Actions: []Plan{{}, {Again: true}}})
+	fmt.Fprintf(&got, "%v\n", r.Err)
+	golden(t, "unplayable-retries", got.String())
+}
+
 func TestCrashesShrinkWithTheirSchedule(t *testing.T) {
 	s := Schedule{Actions: []Plan{{CrashBeforeWrite: 3, CrashAfterWrite: 2, Restart: time.Minute + 5,
 		Faults: map[string][]Fault{"weather": {{Crash: time.Second + 3}}}}}}

@@ -71,7 +71,7 @@
 // cancel= (counted from the attempt's arrival), crash= (likewise), say="…" (the words of a failure,
 // which are data and may lie), wrap=wrapped or wrap=joined (how a function tool
 // packs its error), work= (when the work is done, counted from the arrival) and
-// twice (the network delivers the call twice). Those of an action are after= (a
+// twice (the network delivers the call twice). Those of an action are again, after= (a
 // pause before it begins), deadline=, cancel=, crash-before-write=,
 // crash-after-write= and restart=; of a call of a tool under test also key= and
 // other. The tool * is the first that
@@ -190,6 +190,15 @@
 // attempts of the action are numbered on. The policy says what a restart leads
 // to, see [invariants.AfterRestart]; Check then draws a crash in half of its
 // schedules, but for those with actions at once.
+//
+// # An operator's retry
+//
+// An action that has ended can be done again at somebody's word: Plan.Again, in
+// the text "action again". The adapter's Again builds the code for it on the disk
+// of the trial. It is an action of its own, with its own attempts, clock and end,
+// and the same intention: [trace.ActionName] is that of the first time, and
+// [invariants.OperatorRetry] holds it to the key where something may have been
+// done before.
 //
 // # Cases and reproducing
 //

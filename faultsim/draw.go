@@ -19,9 +19,10 @@ type drawer struct {
 	single  bool                // one action only
 	breaker *invariants.Breaker // nil: none
 	canary  bool                // plant canaries
+	crashes bool                // the process can crash
+	again   bool                // an operator can have actions done again
 	served  *served             // of a tool under test; nil: the code calls tools
 	repeats *invariants.Repeats
-	crashes bool // the process can crash
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -35,7 +36,7 @@ type drawnTool struct {
 }
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
-	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil, crashes: a.Resume != nil, served: a.served, repeats: a.Repeats}
+	d := &drawer{p: &a.Policy, breaker: a.Breaker, canary: a.Observation != nil, crashes: a.Resume != nil, again: a.Again != nil, served: a.served, repeats: a.Repeats}
 	for _, t := range tools {
 		dt := drawnTool{name: t.name, hints: t.forms(), can: t.can}
 		for _, c := range trace.Classes() {
@@ -111,6 +112,9 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		}
 		if d.crashes && !s.AtOnce && coin(t) {
 			d.crash(t, &s.Actions[below(t, n)])
+		}
+		if d.again && !s.AtOnce && coin(t) {
+			d.retried(t, &s)
 		}
 		return s
 	})

@@ -148,6 +148,11 @@ type Plan struct {
 	// it, or from its begin where the actions run at once. 0: none.
 	After time.Duration
 
+	// Again: an operator has the action before it done again, which has ended.
+	// It is the same intention, and begins with attempts and a clock of its own.
+	// See [Adapter].Again.
+	Again bool
+
 	// Faults holds, for each tool by name, the faults of its first attempt in
 	// this action, its second, and so on. Attempts beyond the list are
 	// answered at once.

@@ -204,8 +204,8 @@ func (a *Adapter) validateServed() error {
 	if err := r.Validate(); err != nil {
 		complain("%v", err)
 	}
-	if a.Breaker != nil || a.Observation != nil {
-		complain("a Breaker or an Observation is set, which are for code that calls tools: test them with an adapter of their own")
+	if a.Breaker != nil || a.Observation != nil || a.Again != nil {
+		complain("a Breaker, an Observation or Again is set, which are for code that calls tools: test them with an adapter of their own")
 	}
 	if r.By == invariants.ByState && v.hasOther {
 		complain("Other is for keys, and the tool knows repeats by the state: leave it out")

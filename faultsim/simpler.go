@@ -30,6 +30,9 @@ func simpler(s Schedule, d *drawer) iter.Seq[Schedule] {
 
 func simplerPlan(s Schedule, i int, d *drawer, yield func(Schedule) bool) bool {
 	p := &s.Actions[i]
+	if p.Again && !yield(with(s, func(c *Schedule) { c.Actions[i].Again = false })) {
+		return false
+	}
 	if p.After != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].After = 0 })) {
 		return false
 	}

@@ -52,6 +52,7 @@ type house struct {
 	disk      map[string][]byte // see Disk
 	life      *life             // the current one; nil: there are no crashes
 	builds    int               // stages beyond the first
+	again     bool              // an operator can have actions done again
 	released  chan struct{}     // closed when crashed processes may go; nil: none has crashed
 	afterlife atomic.Int64      // calls of crashed processes since
 }
@@ -225,6 +226,9 @@ func (s *Stage) fits(sched *Schedule) error {
 			return fmt.Errorf("faultsim: the deadline of action %d is %v: count it from the action's begin, or leave it 0 for none", i+1, d)
 		}
 		if err := s.crashesFit(sched, i); err != nil {
+			return err
+		}
+		if err := s.againFits(sched, i); err != nil {
 			return err
 		}
 		for name, faults := range inOrder(sched.Actions[i].Faults) {

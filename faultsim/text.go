@@ -42,6 +42,9 @@ func (s Schedule) String() string {
 
 func (p *Plan) write(b *strings.Builder) {
 	b.WriteString("action")
+	if p.Again {
+		b.WriteString(" again")
+	}
 	option(b, "after", p.After)
 	option(b, "deadline", p.Deadline)
 	if p.Cancel < 0 {
@@ -293,6 +296,8 @@ func (p *parser) options(words []string, set func(name, value string) error) err
 func (p *parser) planOption(name, value string) (err error) {
 	plan := &p.s.Actions[len(p.s.Actions)-1]
 	switch name {
+	case "again":
+		plan.Again, err = true, bare(name, value)
 	case "after":
 		plan.After, err = positive(name, value)
 	case "deadline":
@@ -312,7 +317,7 @@ func (p *parser) planOption(name, value string) (err error) {
 	case "restart":
 		plan.Restart, err = positive(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an action; known are after=, deadline=, cancel=, crash-before-write=, crash-after-write=, restart=, key=, other", name)
+		err = fmt.Errorf("unknown option %q of an action; known are again, after=, deadline=, cancel=, crash-before-write=, crash-after-write=, restart=, key=, other", name)
 	}
 	return err
 }

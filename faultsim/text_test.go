@@ -64,6 +64,7 @@ func anySchedule() *rapid.Generator[Schedule] {
 		}
 		for i := range s.Actions {
 			p := &s.Actions[i]
+			p.Again = rapid.Bool().Draw(t, "again")
 			p.After = duration.Draw(t, "after")
 			p.Deadline = duration.Draw(t, "deadline")
 			p.Cancel = duration.Draw(t, "cancel")
@@ -155,6 +156,7 @@ func TestMalformedTextNamesLineAndFix(t *testing.T) {
 		"rehearse schedule 1\naction dead=3s\n",
 		"rehearse schedule 1\naction cancel=-1s\n",
 		"rehearse schedule 1\naction cancel=never\n",
+		"rehearse schedule 1\naction again=yes\n",
 		"rehearse schedule 1\naction crash-after-write=0\n",
 		"rehearse schedule 1\naction crash-before-write=two\n",
 		"rehearse schedule 1\naction restart=-1s\n",

@@ -55,7 +55,7 @@ func newTrial(a *Adapter, s *Schedule, content []byte, storage *trace.Trace) *tr
 	if storage != nil {
 		x.rec.Recycle(storage)
 	}
-	x.stage.house = &x.house
+	x.stage.house, x.house.again = &x.house, a.Again != nil
 	x.stage.start(&a.Policy, &x.rec)
 	x.stage.acts, x.stage.serial = x.few[:0], a.Serial
 	x.stage.climate.s = s

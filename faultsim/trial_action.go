@@ -16,9 +16,12 @@ func (x *trial) begin(plan *Plan) (context.Context, *act) {
 	}
 	ctx, cancel := caller(plan)
 	a.plan, a.cancel = plan, cancel
-	if v := x.a.served; v != nil {
-		ctx, a.op = v.begin(ctx, &x.rec, x.a.Name, plan)
-	} else {
+	switch n := len(x.stage.acts); {
+	case x.a.served != nil:
+		ctx, a.op = x.a.served.begin(ctx, &x.rec, x.a.Name, plan)
+	case plan.Again && n > 0:
+		ctx, a.op = x.rec.BeginAgain(ctx, x.stage.acts[n-1].op)
+	default:
 		ctx, a.op = x.rec.Begin(ctx, x.a.Name)
 	}
 	x.stage.mu.Lock()

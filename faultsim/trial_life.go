@@ -109,12 +109,21 @@ func (x *trial) reborn() *Stage {
 	h := &x.house
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.life.dead.Load() {
+	if h.life != nil && h.life.dead.Load() {
 		h.life = newLife()
 	}
 	h.builds++
 	h.built = false
 	return &Stage{house: h, life: h.life, build: h.builds}
+}
+
+// again is the action for an operator's retry; nil: it could not be built.
+func (x *trial) again() Action {
+	action, err := x.build(x.reborn(), "Again", x.a.Again)
+	if err != nil {
+		x.err = err
+	}
+	return action
 }
 
 // survivor is the action for the plans behind one with a crash: Resume has built

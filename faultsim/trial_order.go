@@ -17,9 +17,15 @@ func (x *trial) inTurn(action Action, plans []Plan) {
 			evenOut()
 		}
 		plans[i].pause()
+		do := action
+		if plans[i].Again {
+			if do = x.again(); do == nil {
+				break
+			}
+		}
 		ctx, a := x.begin(&plans[i])
 		if x.a.Resume != nil && plans[i].crashes() > 0 {
-			if x.mortal(ctx, a, action) && i+1 < len(plans) {
+			if x.mortal(ctx, a, do) && i+1 < len(plans) {
 				action = x.survivor()
 			}
 			if x.err != nil {
@@ -32,7 +38,7 @@ func (x *trial) inTurn(action Action, plans []Plan) {
 				x.takeOver(action, plans[i+1:])
 			}
 		})
-		x.call(ctx, nil, a, action)
+		x.call(ctx, nil, a, do)
 		if a.hung {
 			x.relief.wait(&x.stage)
 			return

@@ -33,7 +33,7 @@ func conforms(p Policy, b *Breaker) Invariant {
 			if sc.unsureOf(a) {
 				return v
 			}
-			if a.Ended && len(a.Attempts) == 0 && !excusedFromCalling(&sc, a) {
+			if a.Ended && len(a.Attempts) == 0 && !excusedFromCalling(&sc, a) && !settled(sc.tr.Actions(), a) {
 				v.Applied++
 				v.report(a, "the action ended without an attempt", "call the tool at least once", a.EndEvent)
 			}

@@ -17,6 +17,7 @@ func (p Policy) Invariants() []Invariant {
 // rules lists the narrow rules.
 func (p *Policy) rules() []Invariant {
 	list := []Invariant{NoPanic(), NoSpin()}
+	list = append(list, OperatorRetry(*p))
 	switch p.Restart { // before the rules that say the same without a crash
 	case RestartResumes:
 		list = append(list, SurvivesRestart(*p))

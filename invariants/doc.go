@@ -44,7 +44,7 @@
 // [NoAttemptAfterCancel], [NoCallOnDeadContext], [EndsAtCancel],
 // [CancelReachesTool], [NoAttemptAfterEnd], [HonestEnding], [OneTerminal],
 // [NothingLeft], [Returns], [NoPanic], [NoSpin], [SurvivesRestart],
-// [InterruptedAuditable]. [Policy.Invariants] is all
+// [InterruptedAuditable], [OperatorRetry]. [Policy.Invariants] is all
 // that a policy implies, narrow ones first and Conforms last. An invariant of
 // your own is a literal of [Invariant].
 //

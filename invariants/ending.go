@@ -40,7 +40,7 @@ func dishonesty(sc *scene, a *trace.Action, late bool) (text, advice string) {
 		return fmt.Sprintf("the action failed with %q and calls it a success", short([]byte(a.Error))),
 			"see how the adapter reads its own errors"
 	case a.Error == "" && (a.Reason == 0 || a.Reason == trace.ReasonSuccess):
-		if sc.reconciled(a) {
+		if sc.reconciled(a) || len(a.Attempts) == 0 && settled(sc.tr.Actions(), a) {
 			return "", ""
 		}
 		return falseSuccess(a)

@@ -9,7 +9,7 @@ import (
 
 // OneKey is: every attempt of a series carries the idempotency key of its
 // first, and neither two actions nor two different requests share a key at one
-// tool (field cases F031, F033, F035; the IETF draft "The Idempotency-Key HTTP
+// tool, apart from an action that is done again at an operator's word (field cases F031, F033, F035; the IETF draft "The Idempotency-Key HTTP
 // Header Field", section 2). Two tools keep their keys apart. Required also
 // asks that there is a key.
 func OneKey(required bool) Invariant {
@@ -18,6 +18,7 @@ func OneKey(required bool) Invariant {
 		var k keys
 		var v Verdict
 		actions := tr.Actions()
+		k.actions = actions
 		for i := range actions {
 			for s := range actions[i].Series {
 				v.add(name, k.series(required, &actions[i], &actions[i].Series[s]))
@@ -29,9 +30,11 @@ func OneKey(required bool) Invariant {
 
 // keys follows the keys of a trace: a short list while there are few.
 type keys struct {
-	few  [4]usedKey
-	n    int
-	many map[keyAt]usedKey
+	few [4]usedKey
+	n   int
+
+	actions []trace.Action
+	many    map[keyAt]usedKey
 }
 
 // A keyAt is a key at the tool that knows it.
@@ -65,16 +68,16 @@ func (k *keys) series(required bool, a *trace.Action, s *trace.Series) (v Verdic
 		}
 	}
 	if first.Key != "" {
-		v.shared(k.use(a, first), a, first)
+		v.shared(k.actions, k.use(a, first), a, first)
 	}
 	return v
 }
 
 // shared reports a key that another action, or another request, has used.
-func (v *Verdict) shared(u usedKey, a *trace.Action, at *trace.Attempt) {
+func (v *Verdict) shared(actions []trace.Action, u usedKey, a *trace.Action, at *trace.Attempt) {
 	switch {
 	case u.action == nil:
-	case u.action != a:
+	case u.action != a && !sameIntention(actions, u.action, a):
 		v.report(a, fmt.Sprintf("%s was called with key %q, which another action had used", at.Tool, at.Key),
 			"derive the key from the action, not from the process, the user or the tool: the tool answers the second action with the first one's result",
 			u.event, at.Event)

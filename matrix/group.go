@@ -14,7 +14,7 @@ const (
 	Timing      Group = "timing"      // cancels, deadlines and hints
 	Writes      Group = "writes"      // effects and what actions share
 	Adversarial Group = "adversarial" // what a hostile or muddled tool sends
-	Restarts    Group = "restart"     // crashes of the process; only where the adapter has a Resume
+	Restarts    Group = "restart"     // crashes of the process and an operator's retries; only where the adapter has a Resume or Again
 	Observed    Group = "observation" // what is handed on of a failure; only where the adapter declares it
 	Repeated    Group = "repeats"     // what a tool under test makes of a second call; see [ToolRows]
 )

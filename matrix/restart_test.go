@@ -128,6 +128,35 @@ func TestRowsOfRestartsAreForAdaptersWithAResume(t *testing.T) {
 	}
 }
 
+// revived is the persisted loop with an operator, who may leave the count spent.
+func revived(spent bool) faultsim.Adapter {
+	a := persisted(false)
+	a.Again = func(s *faultsim.Stage) faultsim.Action {
+		goOn := a.Resume(s)
+		return func(ctx context.Context) (any, error) {
+			if !spent {
+				if err := s.Disk().Delete(ctx, trace.ActionName(ctx)); err != nil {
+					return nil, err
+				}
+			}
+			return goOn(ctx)
+		}
+	}
+	return a
+}
+
+func TestTheRowOfAnOperatorIsForAdaptersWithAgain(t *testing.T) {
+	require.NotContains(t, restarts(t, persisted(false)), "operator-retry")
+	row := restarts(t, revived(false))["operator-retry"]
+	require.Empty(t, row.Complaint)
+	require.NoError(t, row.Skipped)
+	require.Len(t, row.Result.Trace.Actions()[1].Attempts, 3)
+	for _, p := range []invariants.Policy{read, keyed, bare} {
+		expects(t, row.Row, p, end{3, trace.ReasonExhausted})
+	}
+	require.Equal(t, "breaks operator-retry", restarts(t, revived(true))["operator-retry"].Complaint)
+}
+
 func TestALoopThatForgetsFailsTheRowsOfRestarts(t *testing.T) {
 	rows := restarts(t, persisted(true))
 	require.Equal(t, "breaks survives-restart", rows["restart-in-backoff"].Complaint)

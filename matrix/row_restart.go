@@ -20,6 +20,30 @@ func restartRows() []Row {
 	}
 }
 
+// operatorRows are for adapters that let an operator have an action done again.
+func operatorRows() []Row {
+	return []Row{
+		{"operator-retry", "An action that is done again at an operator's word, a day after its attempts were used up, has all of them and all of its time again.", operatorRetry, Restarts},
+	}
+}
+
+// operatorRetry uses the attempts up, twice: only who counts from zero makes as
+// many the second time.
+func operatorRetry(s Setting) (faultsim.Schedule, error) {
+	f, err := s.Retried()
+	if err != nil {
+		return faultsim.Schedule{}, err
+	}
+	sched, err := s.throughout(f)
+	if err != nil {
+		return sched, err
+	}
+	again := sched.Actions[0]
+	again.Again, again.After = true, 24*time.Hour
+	sched.Actions = append(sched.Actions, again)
+	return sched, nil
+}
+
 // restartInFlight lets the tool do its work, and the process die before it
 // hears of it.
 func restartInFlight(s Setting) (faultsim.Schedule, error) {

@@ -88,7 +88,7 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 }
 
 // RowsFor returns [Rows] and the rows for what the adapter declares: those of the
-// group [Restarts] for a Resume, and those of [Observed] for an Observation.
+// group [Restarts] for a Resume and for Again, and those of [Observed] for an Observation.
 func RowsFor(a faultsim.Adapter) []Row {
 	rows := Rows()
 	if a.Repeats != nil {
@@ -96,6 +96,9 @@ func RowsFor(a faultsim.Adapter) []Row {
 	}
 	if a.Resume != nil {
 		rows = append(rows, restartRows()...)
+	}
+	if a.Again != nil {
+		rows = append(rows, operatorRows()...)
 	}
 	if a.Observation != nil {
 		rows = append(rows, observationRows()...)

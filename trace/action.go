@@ -34,6 +34,7 @@ type Action struct {
 	Observed  []int           // indices of the observations that the program handed on
 	Waits     []int           // indices of the waits that the program asked for
 	Troubles  []int           // indices of hang, leak, panic and spin events
+	Again     int             // the number of the action that this one does again at somebody's word, from 1 in their order; 0: none
 	Restarts  []Restart       // of the program's process while the action was under way
 
 	planned time.Duration // waits asked for since the last attempt

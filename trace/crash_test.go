@@ -42,6 +42,39 @@ func TestCrashLosesWhatIsUnderWay(t *testing.T) {
 	require.Len(t, a.Effects, 1, "the tool works on")
 }
 
+// again is an action that an operator has done again a day later.
+func again() (*trace.Trace, []int) {
+	c := newScript()
+	c.begin("pay", 0)
+	n := c.call(trace.Event{Action: "pay", Tool: "ledger", Key: "k-1"})
+	c.answer("pay", "ledger", n, unavailable, "busy")
+	c.event(trace.Event{Kind: trace.KindEnd, Action: "pay", Error: "busy"})
+	c.at += 24 * 3600 * s
+	c.event(trace.Event{Kind: trace.KindBegin, Action: "pay#2", Count: 1})
+	n = c.call(trace.Event{Action: "pay#2", Tool: "ledger", Key: "k-1"})
+	c.answer("pay#2", "ledger", n, trace.Outcome{Class: trace.OK}, "")
+	return &c.Trace, nil
+}
+
+func TestAnActionThatIsDoneAgainKeepsItsName(t *testing.T) {
+	r := &trace.Recorder{Clear: true}
+	require.Empty(t, trace.ActionName(t.Context()))
+	ctx, op := r.Begin(t.Context(), "pay")
+	require.Equal(t, "pay", trace.ActionName(ctx))
+	op.Crash(0, "")
+	require.Equal(t, "pay", trace.ActionName(op.Restart(t.Context())))
+	op.End(trace.Ending{})
+	ctx, second := r.BeginAgain(t.Context(), op)
+	second.End(trace.Ending{})
+	require.Equal(t, "pay#2", second.Name())
+	require.Equal(t, "pay", trace.ActionName(ctx))
+	ctx, third := r.BeginAgain(t.Context(), second)
+	require.Equal(t, "pay#3", third.Name())
+	require.Equal(t, "pay", trace.ActionName(ctx))
+	actions := r.Seal().Actions()
+	require.Equal(t, []int{0, 1, 2}, []int{actions[0].Again, actions[1].Again, actions[2].Again})
+}
+
 func TestCallsOfACrashedProcessAreAnsweredToNobody(t *testing.T) {
 	r := &trace.Recorder{Clear: true}
 	ctx, op := r.Begin(t.Context(), "pay")

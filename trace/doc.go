@@ -35,6 +35,8 @@
 //   - A restart is a crash of the program's process while an action is under way
 //     ([KindCrash]), and the begin of the next one ([KindRestart]). The action goes
 //     on in it. Attempts that the crash cut off have no outcome: they are Lost.
+//   - An action that is done again at somebody's word ([Recorder.BeginAgain]) is an
+//     action of its own that names the one before; [ActionName] is the same.
 //
 // Instants are durations since the start of the trace, and so are deadlines.
 //

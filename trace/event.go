@@ -91,7 +91,7 @@ type Event struct {
 	Wait      time.Duration   // the wait that was asked for
 	Error     string          // text of the error; never empty where there was one
 	Cause     int             // of an end: the call whose error the returned error keeps; -1: of none; 0: not looked at
-	Count     int             // of an end: the attempts that the returned error tells of; 0: it does not say. Of a crash: the number of the durable write at which it came; 0: at none
+	Count     int             // of an end: the attempts that the returned error tells of; 0: it does not say. Of a begin: the number of the action that it does again, from 1; 0: of none. Of a crash: the number of the durable write at which it came; 0: at none
 }
 
 // A Trace is what happened in one trial or one recording. The events are the

@@ -18,6 +18,7 @@ type Op struct {
 	served    string          // the caller's key of a served call; empty: none
 	cancelled bool            // a cancel has been recorded
 	life      int             // how often its process has died
+	again     *Op             // that it does again, at somebody's word; nil: none
 	watch     context.Context // the caller's context, while Do runs; nil: cancels are told by Cancel
 	does      bool            // Do runs it
 	errs      []seenError     // of its latest attempts, while Do runs
@@ -54,23 +55,46 @@ type opKey struct{}
 // Begin records that an action begins and returns a context that carries it.
 // Actions of the same name get a number behind it: "pay", "pay#2".
 func (r *Recorder) Begin(ctx context.Context, name string) (context.Context, *Op) {
+	return r.open(ctx, name, nil)
+}
+
+func (r *Recorder) open(ctx context.Context, name string, again *Op) (context.Context, *Op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o, _ := r.begin(ctx, name)
+	o, _ := r.begin(ctx, name, again)
 	return &o.ctx, o
 }
 
-func (r *Recorder) begin(ctx context.Context, name string) (*Op, *Event) {
+// begin is open for whoever holds r.mu; it returns the event as well.
+func (r *Recorder) begin(ctx context.Context, name string, again *Op) (*Op, *Event) {
 	if len(r.ops) == 1 && r.ops[0].implied {
 		r.ops[0].open = false // actions are declared from now on
 	}
 	at := r.now()
-	o := &Op{r: r, number: len(r.ops) + 1, name: r.unused(name), open: true}
+	o := &Op{r: r, number: len(r.ops) + 1, name: r.unused(name), open: true, again: again}
 	r.ops = append(r.ops, o)
 	e := r.next()
 	e.At, e.Kind, e.Action, e.Deadline = at, KindBegin, o.name, r.deadline(ctx)
+	if again != nil {
+		e.Count = again.number
+	}
 	o.ctx = opContext{ctx, o}
 	return o, e
+}
+
+// BeginAgain records that an action that has ended is begun again at somebody's
+// word, such as an operator's: it is the same intention, and an action of its own
+// with attempts, clock and end of its own.
+func (r *Recorder) BeginAgain(ctx context.Context, of *Op) (context.Context, *Op) {
+	return r.open(ctx, of.root().name, of)
+}
+
+// root is the action that was begun first of those that do the same.
+func (o *Op) root() *Op {
+	for o.again != nil {
+		o = o.again
+	}
+	return o
 }
 
 // unused returns the name, with a number behind it where it is taken.
@@ -234,11 +258,12 @@ func (o *Op) put(kind Kind, reason Reason, text string) *Event {
 }
 
 // ActionName is the name of the action that ctx carries, the same over all
-// restarts of its process; empty: it carries none. An adapter can hand it to
+// restarts of its process, and where it is done again at somebody's word; empty:
+// it carries none. An adapter can hand it to
 // code that takes the id of a request from its caller.
 func ActionName(ctx context.Context) string {
 	if o, ok := ctx.Value(opKey{}).(*Op); ok {
-		return o.name
+		return o.root().name
 	}
 	return ""
 }

@@ -184,6 +184,9 @@ func orElse(s, otherwise string) string {
 }
 
 func (w *teller) tellBegin(e *Event, d *detail) {
+	if actions := w.t.Actions(); e.Count > 0 && e.Count <= len(actions) {
+		d.add("%s again", orElse(plainName(actions[e.Count-1].Name), "the one before"))
+	}
 	if len(e.Args) > 0 {
 		d.add("%s", jsonText(e.Args, longText))
 	}

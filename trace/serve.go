@@ -17,7 +17,7 @@ func (r *Recorder) Serve(ctx context.Context, c Call) (context.Context, *Op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	args, key := r.args(&Call{Args: c.Args, Key: c.Key})
-	o, e := r.begin(ctx, c.Tool)
+	o, e := r.begin(ctx, c.Tool, nil)
 	e.Args = args
 	r.serves, o.served = true, key
 	if key != "" {

@@ -194,7 +194,7 @@ func (v *view) call(i int, e *Event, n int) {
 func (a *Action) note(i int, e *Event) {
 	switch e.Kind {
 	case KindBegin:
-		a.Begin, a.BeginAt, a.Deadline = e.At, i, e.Deadline
+		a.Begin, a.BeginAt, a.Deadline, a.Again = e.At, i, e.Deadline, e.Count
 		a.Key, a.Args = e.Key, e.Args
 	case KindWait:
 		a.Waits = append(a.Waits, i)

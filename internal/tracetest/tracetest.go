@@ -53,6 +53,12 @@ func (s *Script) On(action string) *Script { s.action = action; return s }
 // Begin begins an action and turns to it.
 func (s *Script) Begin(action string) *Script { return s.BeginUntil(action, 0) }
 
+// Again begins the action of the number again, at an operator's word.
+func (s *Script) Again(action string, number int) *Script {
+	s.action = action
+	return s.add(trace.Event{Kind: trace.KindBegin, Action: action, Count: number})
+}
+
 // BeginUntil begins an action whose caller's context ends at the instant.
 func (s *Script) BeginUntil(action string, deadline time.Duration) *Script {
 	s.action = action

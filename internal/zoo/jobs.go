@@ -41,6 +41,10 @@ func jobs() []Specimen {
 			"F063", "one-effect", clerks(jobUnkeyed(), func(c *clerk) { c.unkeyed, c.blind = true, true })},
 		{"restarts-without-asking", "After a restart the transfer that was under way is sent again with its key, and the bank is not asked first.",
 			retrySafe, "reconciled-first", clerks(jobAsking(), func(c *clerk) { c.asks, c.blind = true, true })},
+		{"spent-counters-revived", "An operator revives a job that was given up, with the attempts and the age that it died of.",
+			"F062", "operator-retry", revivable(jobPolicy(), func(c *clerk) { c.keepsCount = true })},
+		{"revived-with-a-new-key", "A job that an operator revives is written anew, and what the bank may have done for the old key it does again.",
+			"F033", "operator-retry", revivable(jobPolicy(), func(c *clerk) { c.rekeys = true })},
 		{"memory-job-goes-on", "The retries are in memory, and whatever is found begun after a restart is begun again.",
 			testingRetries, "interrupted-auditable", rememberers(func(m *rememberer) { m.goesOn = true })},
 		{"memory-job-vanishes", "The retries are in memory, and so is the only word of the job: after a restart nobody knows of it.",
@@ -51,11 +55,11 @@ func jobs() []Specimen {
 // rightJobs are the workers that keep their word over a restart.
 func rightJobs() []Specimen {
 	return []Specimen{
-		{Name: "persisted-job", Adapter: clerks(jobPolicy(), func(*clerk) {})},
-		{Name: "persisted-job-with-a-budget", Adapter: clerks(jobBudget(), func(c *clerk) { c.budget = jobBudget().Budget })},
-		{Name: "persisted-job-without-a-key", Adapter: clerks(jobUnkeyed(), func(c *clerk) { c.unkeyed = true })},
-		{Name: "persisted-job-that-asks", Adapter: clerks(jobAsking(), func(c *clerk) { c.asks = true })},
-		{Name: "persisted-job-with-jitter", Adapter: clerks(jobJitter(invariants.FullJitter), func(c *clerk) { c.jitter = rand.N })},
+		{Name: "persisted-job", Adapter: revivable(jobPolicy(), func(*clerk) {})},
+		{Name: "persisted-job-with-a-budget", Adapter: revivable(jobBudget(), func(c *clerk) { c.budget = jobBudget().Budget })},
+		{Name: "persisted-job-without-a-key", Adapter: revivable(jobUnkeyed(), func(c *clerk) { c.unkeyed = true })},
+		{Name: "persisted-job-that-asks", Adapter: revivable(jobAsking(), func(c *clerk) { c.asks = true })},
+		{Name: "persisted-job-with-jitter", Adapter: revivable(jobJitter(invariants.FullJitter), func(c *clerk) { c.jitter = rand.N })},
 		{Name: "persisted-job-over-http", Adapter: clerksOnline()},
 		{Name: "memory-job-that-tells", Adapter: rememberers(func(*rememberer) {})},
 	}
@@ -184,18 +188,12 @@ type clerk struct {
 	unkeyed, asks                                    bool
 	countsAnew, forgetsWait, waitsAnew, keysAnew     bool
 	pricesAnew, losesJob, countsLate, batches, blind bool
-	agesAnew                                         bool
+	agesAnew, keepsCount, rekeys                     bool
 }
 
 func clerks(p invariants.Policy, change func(*clerk)) faultsim.Adapter {
 	build := func(s *faultsim.Stage, again bool) faultsim.Action {
-		c := &clerk{
-			bank: faultsim.Tool(s, "bank", settle, jobFailures()), disk: s.Disk(), start: time.Now(),
-			status: faultsim.Aside(s, "status", trace.RoleReconcile, func(_ context.Context, key string) (bool, error) {
-				return s.Done("bank", key), nil
-			}),
-		}
-		change(c)
+		c := newClerk(s, change)
 		return func(ctx context.Context) (any, error) { return c.pay(ctx, trace.ActionName(ctx), again) }
 	}
 	return faultsim.Adapter{
@@ -203,6 +201,27 @@ func clerks(p invariants.Policy, change func(*clerk)) faultsim.Adapter {
 		Subject: func(s *faultsim.Stage) faultsim.Action { return build(s, false) },
 		Resume:  func(s *faultsim.Stage) faultsim.Action { return build(s, true) },
 	}
+}
+
+// revivable are clerks whose jobs an operator can revive.
+func revivable(p invariants.Policy, change func(*clerk)) faultsim.Adapter {
+	a := clerks(p, change)
+	a.Again = func(s *faultsim.Stage) faultsim.Action {
+		c := newClerk(s, change)
+		return func(ctx context.Context) (any, error) { return c.retry(ctx, trace.ActionName(ctx)) }
+	}
+	return a
+}
+
+func newClerk(s *faultsim.Stage, change func(*clerk)) *clerk {
+	c := &clerk{
+		bank: faultsim.Tool(s, "bank", settle, jobFailures()), disk: s.Disk(), start: time.Now(),
+		status: faultsim.Aside(s, "status", trace.RoleReconcile, func(_ context.Context, key string) (bool, error) {
+			return s.Done("bank", key), nil
+		}),
+	}
+	change(c)
+	return c
 }
 
 func (c *clerk) pay(ctx context.Context, name string, again bool) (receipt, error) {
@@ -222,6 +241,29 @@ func (c *clerk) pay(ctx context.Context, name string, again bool) (receipt, erro
 		return receipt{}, fmt.Errorf("job %s: %s", name, j.Last)
 	}
 	return j.Receipts[0], nil
+}
+
+// retry revives a job at an operator's word.
+func (c *clerk) retry(ctx context.Context, name string) (receipt, error) {
+	j, err := c.load(ctx, name)
+	if err != nil {
+		return receipt{}, err
+	}
+	if len(j.Receipts) < len(j.Bills) {
+		j.Over, j.Flying, j.Next = false, false, time.Time{}
+		if !c.keepsCount {
+			j.Attempts, j.Begun = 0, time.Now()
+		}
+		for i := range j.Bills {
+			if c.rekeys {
+				j.Bills[i].Key += "+"
+			}
+		}
+		if err := c.save(ctx, name, j); err != nil {
+			return receipt{}, err
+		}
+	}
+	return c.pay(ctx, name, false)
 }
 
 // load finds the job, or makes it.
