@@ -78,19 +78,20 @@ func (c *climate) begins() {
 }
 
 // fault is what the time does to a call that arrives now; f is its own fault.
-// The caller's cancel stays, since the tool does not decide about it.
+// The caller's cancel and the crash stay, since the tool does not decide about
+// them.
 func (c *climate) fault(is func(name string) bool, f Fault) Fault {
 	at := time.Since(c.begin)
 	for i := range c.s.Outages {
 		if o := &c.s.Outages[i]; is(o.Tool) && at >= o.From && at < o.To {
-			return Fault{Class: o.Class, Cancel: f.Cancel}
+			return Fault{Class: o.Class, Cancel: f.Cancel, Crash: f.Crash}
 		}
 	}
 	over := f
 	for i := range c.s.Quotas {
 		if q := &c.s.Quotas[i]; is(q.Tool) && !c.grants(i, q, at) {
 			over = q.over(at)
-			over.Cancel = f.Cancel
+			over.Cancel, over.Crash = f.Cancel, f.Crash
 		}
 	}
 	return over
@@ -161,7 +162,7 @@ func (pl *player) spell(f Fault, n int, at time.Duration) Fault {
 	pl.path = append(pl.path[:n-1], at)
 	for i := range pl.sched.Outages {
 		if pl.down(i, at) {
-			return Fault{Class: pl.sched.Outages[i].Class, Cancel: f.Cancel}
+			return Fault{Class: pl.sched.Outages[i].Class, Cancel: f.Cancel, Crash: f.Crash}
 		}
 	}
 	for i := range pl.sched.Quotas {
@@ -176,9 +177,9 @@ func (pl *player) spell(f Fault, n int, at time.Duration) Fault {
 			}
 		}
 		if !granted {
-			cancel := f.Cancel
+			cancel, crash := f.Cancel, f.Crash
 			f = q.over(at)
-			f.Cancel = cancel
+			f.Cancel, f.Crash = cancel, crash
 		}
 	}
 	return f

@@ -13,11 +13,9 @@ import (
 // the same key (F033), unless a refusal has settled the matter since. Whether its action had succeeded before is looked at: then
 // it need not call the tool.
 func OperatorRetry(p Policy) Invariant {
-	return sceneRule("operator-retry", "an action that is done again at an operator's word begins afresh, and as the same action",
+	return rareRule("operator-retry", "an action that is done again at an operator's word begins afresh, and as the same action",
+		func(a *trace.Action) bool { return a.Again != 0 },
 		func(sc scene, a *trace.Action) (v Verdict) {
-			if a.Again == 0 || sc.unsureOf(a) {
-				return v
-			}
 			before := earlier(sc.tr.Actions(), a)
 			if before == nil {
 				return v

@@ -13,9 +13,9 @@ import (
 // instead of silently losing the action"). It does not apply where the policy's
 // Restart is not [RestartInterrupts].
 func InterruptedAuditable(p Policy) Invariant {
-	return sceneRule("interrupted-auditable", "after a restart the action ends as interrupted and calls nothing",
+	return rareRule("interrupted-auditable", "after a restart the action ends as interrupted and calls nothing", restarted,
 		func(sc scene, a *trace.Action) (v Verdict) {
-			if p.Restart != RestartInterrupts || len(a.Restarts) == 0 || sc.unsureOf(a) {
+			if p.Restart != RestartInterrupts {
 				return v
 			}
 			v.Applied++

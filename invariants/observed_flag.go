@@ -63,7 +63,7 @@ func (h *handed) lastOf(s *trace.Series) (last *trace.Attempt) {
 // a class each, and where the program may know more, because it asks or because
 // its own time was up.
 func (p *Policy) again(a *trace.Action, at *trace.Attempt) (again, clear bool) {
-	if !at.Seen || at.Outcome.Items != "" {
+	if !at.Seen || at.Outcome.Items != "" || forgotten(a, at) {
 		return false, false
 	}
 	ownTime := p.Budget > 0 && at.End-a.Begin >= p.Budget && ownTimeout(at.Outcome.Class) == trace.Timeout

@@ -62,8 +62,9 @@ func (s *Series) resumed(o trace.Outcome, at, up time.Duration) Decision {
 
 // Lost is [Series.Next] for an attempt that was under way when the program's
 // process died, so that it knows no outcome; up is the instant at which it is up
-// again, from which waits count. The attempt may be repeated at once or after the
-// usual wait. It is for a policy with a Restart.
+// again, from which waits count. The attempt may be repeated at once, or after the
+// usual wait, which may also begin when the attempt's time would have been over,
+// as that of a lease does. It is for a policy with a Restart.
 func (s *Series) Lost(up time.Duration) Decision {
 	if s.p.Restart == RestartInterrupts {
 		return s.interrupted(nil, up, up)
@@ -84,7 +85,8 @@ func (s *Series) lost(up time.Duration) Decision {
 		d = stop(trace.ReasonOutcomeUnknown, up)
 	default:
 		_, hi := s.p.Backoff.Window(s.failures+s.phantoms, s.waited)
-		d = s.fit(wait{hi: hi}, up, 0)
+		lease := max(0, plus(s.began, s.p.Attempt)-up)
+		d = s.fit(wait{hi: plus(hi, lease)}, up, 0)
 		if d.Do == Go && !slices.ContainsFunc(lostClasses, s.p.Retries) {
 			d.Do, d.Reason, d.EndLo, d.EndHi = Either, trace.ReasonOutcomeUnknown, up, up
 		}
@@ -182,7 +184,7 @@ func (w *walk) crashed() (known bool) {
 	case w.p.Restart == RestartInterrupts:
 		w.d = w.auto.Resumed(w.at.Outcome, w.at.End, up.Up)
 	case w.at.Lost:
-		w.auto.phantoms += writes(w.crashes[1:])
+		w.written(w.crashes[1:])
 		w.asLost(up.Up)
 	default:
 		before := w.auto
@@ -190,13 +192,24 @@ func (w *walk) crashed() (known bool) {
 		if !w.fits() && w.crashes[0].Crash == w.at.End {
 			first, after := w.step, w.auto
 			w.auto = before
-			w.auto.phantoms += writes(w.crashes[1:])
+			w.written(w.crashes[1:])
 			if w.asLost(up.Up); !w.fits() {
 				w.step, w.auto = first, after
 			}
 		}
 	}
 	return true
+}
+
+// written counts attempts that may have been written down and were never made, one
+// for each crash at a write; their time begins when they were written down.
+func (w *walk) written(crashes []trace.Restart) {
+	for i := range crashes {
+		if crashes[i].Write > 0 {
+			w.auto.phantoms++
+			w.auto.began = crashes[i].Crash
+		}
+	}
 }
 
 // asLost reads the attempt as one whose outcome the program does not know.
@@ -211,18 +224,19 @@ func (w *walk) asLost(up time.Duration) {
 func (w *walk) asAnswered(up time.Duration) {
 	base := w.auto
 	due := base.Next(w.at.Outcome, w.at.End)
-	phantoms := 0
+	phantoms, began := 0, w.auto.began
 	for i := range w.crashes {
 		unaware := i > 0 && w.crashes[0].Crash == w.at.End // of the answer, and so of the wait
 		if c := &w.crashes[i]; c.Write > 0 && due.Do != Stop && (unaware || c.Crash-w.at.End >= due.Lo) {
 			phantoms++
+			began = c.Crash
 		}
 	}
 	w.auto.phantoms += phantoms
 	w.d = w.auto.resumed(w.at.Outcome, w.at.End, up)
 	if phantoms > 0 && w.d.Do != Stop {
 		ghost := w.auto
-		ghost.phantoms -= phantoms
+		ghost.phantoms, ghost.began = ghost.phantoms-phantoms, began
 		w.d.orElse(ghost.lost(up), up-w.at.End)
 	}
 	w.lookAside()
@@ -267,3 +281,28 @@ func bornLate(a *trace.Action) time.Duration {
 	}
 	return begin
 }
+
+// rareRule is sceneRule for what concerns few actions: where a trace has none of
+// them, nothing is looked at.
+func rareRule(name, text string, concerns func(a *trace.Action) bool, look func(sc scene, a *trace.Action) Verdict) Invariant {
+	return Invariant{Name: name, Rule: text, Check: func(tr *trace.Trace) Verdict {
+		var v Verdict
+		var sc scene
+		actions := tr.Actions()
+		for i := range actions {
+			a := &actions[i]
+			if !concerns(a) {
+				continue
+			}
+			if sc.tr == nil {
+				sc = lookAt(tr)
+			}
+			if !sc.unsureOf(a) {
+				v.add(name, look(sc, a))
+			}
+		}
+		return v
+	}}
+}
+
+func restarted(a *trace.Action) bool { return len(a.Restarts) > 0 }

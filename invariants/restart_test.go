@@ -29,10 +29,14 @@ func inWait() *tracetest.Script { return crashes(pay(begin()).Answer(transient).
 // inFlight is a job whose process dies under its first attempt.
 func inFlight() *tracetest.Script { return crashes(pay(begin()).After(sec), 0) }
 
+// lease is inFlight with an attempt that has half a minute.
+func lease() *tracetest.Script { return crashes(pay(begin().Until(30*sec)).After(sec), 0) }
+
 func TestARestartChangesNothing(t *testing.T) {
 	unsafe := with(kept(), func(p *Policy) { p.Key, p.Retry = "", []trace.Class{throttle} })
 	asking := with(kept(), func(p *Policy) { p.Reconcile = true })
 	budget := with(kept(), func(p *Policy) { p.Budget = 13 * sec })
+	leased := with(kept(), func(p *Policy) { p.Attempt = 30 * sec })
 	once := with(kept(), func(p *Policy) { p.MaxAttempts = 1 })
 	undeclared := with(kept(), func(p *Policy) { p.Restart = "" })
 	plain := func(s *tracetest.Script) *tracetest.Script { return s.Call("bank", `{"n":7}`) }
@@ -58,6 +62,9 @@ func TestARestartChangesNothing(t *testing.T) {
 		{"lost in flight, and again at once", kept(), pay(inFlight()).Answer(ok).End(), "", ""},
 		{"lost in flight, and again after a wait", kept(), pay(inFlight().After(10 * sec)).Answer(ok).End(), "", ""},
 		{"lost in flight, and again too late", kept(), pay(inFlight().After(11 * sec)).Answer(ok).End(), "survives-restart", "the latest is 10s"},
+		{"lost in flight, and again after its lease", leased, pay(lease().After(28 * sec).Until(60 * sec)).Answer(ok).End(), "", ""},
+		{"lost in flight, and again after its lease and a wait", leased, pay(lease().After(38 * sec).Until(70 * sec)).Answer(ok).End(), "", ""},
+		{"lost in flight, and again long after its lease", leased, pay(lease().After(39 * sec).Until(71 * sec)).Answer(ok).End(), "survives-restart", "the latest is 38s"},
 		{"lost in flight, and the last", once, inFlight().Fail("unknown"), "", ""},
 		{"lost in flight, and one too many", once, pay(inFlight()).Answer(ok).End(), "survives-restart", "2 attempts of bank"},
 		{"lost in flight, not safe, and left", unsafe, crashes(plain(begin()).After(sec), 0).FailFor(trace.ReasonOutcomeUnknown), "", ""},

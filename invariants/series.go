@@ -51,10 +51,11 @@ type Series struct {
 	begin    time.Duration
 	deadline time.Duration
 	cancel   time.Duration
-	doomed   bool // there is a cancel
-	unclear  bool // an earlier attempt may have done its work
-	attempts int  // answered so far
-	failures int  // since the start, or since a hint that resets
+	doomed   bool          // there is a cancel
+	unclear  bool          // an earlier attempt may have done its work
+	attempts int           // answered so far
+	failures int           // since the start, or since a hint that resets
+	began    time.Duration // the latest attempt
 	answered time.Duration
 	waited   time.Duration // the wait before, which decorrelated jitter grows from
 	hidden   time.Duration // longest own wait that a hint has hidden
@@ -75,8 +76,9 @@ func (p *Policy) Start(begin, deadline time.Duration) Series {
 func (s *Series) Cancel(at time.Duration) { s.cancel, s.doomed = at, true }
 
 // Began tells the series that its next attempt began at the instant. Only
-// decorrelated jitter needs to know.
+// decorrelated jitter and [Series.Lost] need to know.
 func (s *Series) Began(at time.Duration) {
+	s.began = at
 	switch {
 	case s.attempts == 0:
 	case s.anew:

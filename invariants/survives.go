@@ -14,9 +14,9 @@ import (
 // constraints"; field cases F033, F035, F063). It does not apply where the
 // policy's Restart is not [RestartResumes].
 func SurvivesRestart(p Policy) Invariant {
-	return sceneRule("survives-restart", "after a restart the action goes on where it was",
+	return rareRule("survives-restart", "after a restart the action goes on where it was", restarted,
 		func(sc scene, a *trace.Action) (v Verdict) {
-			if p.Restart != RestartResumes || len(a.Restarts) == 0 || sc.unsureOf(a) {
+			if p.Restart != RestartResumes {
 				return v
 			}
 			for i := range a.Series {

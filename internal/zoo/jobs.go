@@ -59,6 +59,7 @@ func rightJobs() []Specimen {
 		{Name: "persisted-job-with-a-budget", Adapter: revivable(jobBudget(), func(c *clerk) { c.budget = jobBudget().Budget })},
 		{Name: "persisted-job-without-a-key", Adapter: revivable(jobUnkeyed(), func(c *clerk) { c.unkeyed = true })},
 		{Name: "persisted-job-that-asks", Adapter: revivable(jobAsking(), func(c *clerk) { c.asks = true })},
+		{Name: "persisted-job-with-a-lease", Adapter: revivable(jobPolicy(), func(c *clerk) { c.lease = limit })},
 		{Name: "persisted-job-with-jitter", Adapter: revivable(jobJitter(invariants.FullJitter), func(c *clerk) { c.jitter = rand.N })},
 		{Name: "persisted-job-over-http", Adapter: clerksOnline()},
 		{Name: "memory-job-that-tells", Adapter: rememberers(func(*rememberer) {})},
@@ -183,6 +184,7 @@ type clerk struct {
 	disk   *faultsim.Disk
 	budget time.Duration
 	jitter func(time.Duration) time.Duration // nil: none
+	lease  time.Duration                     // of an attempt, before which nobody takes the job up; 0: none
 	start  time.Time
 
 	unkeyed, asks                                    bool
@@ -351,7 +353,7 @@ func (c *clerk) step(ctx context.Context, name string, j *job) error {
 		return err
 	}
 	if !c.countsLate {
-		j.Attempts, j.Flying = j.Attempts+1, true
+		j.Attempts, j.Flying, j.Next = j.Attempts+1, true, time.Now().Add(c.lease)
 		if err := c.save(ctx, name, j); err != nil {
 			return err
 		}
