@@ -75,7 +75,9 @@ func (x *trial) end(l *life, a *act, out any, err error) {
 	}
 	e := trace.Ending{Err: err}
 	if v := x.a.served; v != nil {
-		e.Code, e.Result = v.code(err), trace.Marshal(out)
+		if e.Code = v.code(err); err == nil {
+			e.Result = trace.Marshal(out)
+		}
 		a.op.End(e)
 		return
 	}
