@@ -131,6 +131,11 @@ type Adapter struct {
 	// its requests; the code tells of each hit with [Stage.Hit]. With it, [Check]
 	// draws actions with pauses around its times. Nil: there is none.
 	Cache *invariants.Cache
+	// Repeats is the contract of a tool that is itself the code under test. It
+	// is set by [Served], which such an adapter is built with. Nil: the code
+	// under test calls tools.
+	Repeats *invariants.Repeats
+	served  *served
 
 	// Invariants are further rules of the user's own.
 	Invariants []invariants.Invariant
@@ -155,7 +160,9 @@ func (a *Adapter) Contract() invariants.Contract {
 // invariants returns all rules that the adapter is held to.
 func (a *Adapter) invariants() []invariants.Invariant {
 	implied := contractOf(&a.Policy).invariants
-	if c := a.Contract(); !c.Plain() {
+	if a.served != nil {
+		implied = a.served.rules
+	} else if c := a.Contract(); !c.Plain() {
 		implied = c.Invariants()
 	}
 	if len(a.Invariants) == 0 {
@@ -223,6 +230,9 @@ func (a *Adapter) validate() error {
 		if strings.TrimSpace(a.Accept[name]) == "" {
 			errs = append(errs, fmt.Errorf("adapter %q: Accept gives no reason for %q: say why the deviation is accepted", a.Name, name))
 		}
+	}
+	if a.Repeats != nil {
+		errs = append(errs, a.validateServed())
 	}
 	errs = append(errs, a.validateBreakers())
 	if a.Allowance != nil {

@@ -24,6 +24,9 @@ func (s *Stage) crashesFit(sched *Schedule, i int) error {
 		return fmt.Errorf("faultsim: Restart of action %d is %v and nothing crashes in it: plan a crash, or clear it", i+1, p.Restart)
 	case p.crashes() == 0:
 		return nil
+	case s.life == nil && s.served != nil:
+		tool, attempt := p.crashing()
+		return &UnfitError{fmt.Sprintf("the schedule crashes the process in action %d, and Served does not say that the tool survives it: set Restarts", i+1), i + 1, tool, attempt}
 	case s.life == nil:
 		tool, attempt := p.crashing()
 		return &UnfitError{fmt.Sprintf("the schedule crashes the process in action %d, and the adapter does not say how the code comes back: declare Resume", i+1), i + 1, tool, attempt}
@@ -113,6 +116,7 @@ func simplerCrash(s Schedule, i int, yield func(Schedule) bool) bool {
 func (a *Adapter) validateRestart() []error {
 	var errs []error
 	switch {
+	case a.served != nil: // its calls are not resumed: see severed
 	case a.Resume != nil && a.Policy.Restart == invariants.RestartUndeclared:
 		errs = append(errs, fmt.Errorf("adapter %q: there is a Resume, and Policy.Restart does not say what a restart leads to: say RestartResumes or RestartInterrupts, or take Resume out", a.Name))
 	case a.Resume == nil && a.Policy.Restart != invariants.RestartUndeclared:

@@ -76,8 +76,8 @@
 // the body of an HTTP answer takes to come, in pieces) and twice (the network
 // delivers the call twice). A record to a [Sink] is planned in the same form, and
 // can panic. Those of an action are again, after= (a pause before it begins),
-// deadline=, cancel=, crash-before-write=, crash-after-write= and restart=. The
-// tool * is the first that
+// deadline=, cancel=, crash-before-write=, crash-after-write= and restart=; of a
+// call of a tool under test also key= and other. The tool * is the first that
 // Subject puts on the stage.
 //
 // What depends on the time and not on the number of the attempt stands in lines
@@ -126,6 +126,44 @@
 // that they count for no delay of the loop's; [invariants.RateLimit] and
 // [invariants.Concurrency], among the adapter's Invariants, judge the limiter.
 //
+// # The tool as the subject
+//
+// A model repeats a call whether or not that is safe, so safety is for the tool
+// to bring. [Served] makes the tool the code under test: Subject builds it on
+// doubles of the tools below it and returns what its callers call, and the stage
+// calls it, as a model would, again and again. Each action of a schedule is then
+// one call:
+//
+//	rehearse schedule 1
+//	action
+//	  bank 1 reset done
+//	action
+//	action other
+//	action after=1h key=2
+//	action key=none
+//
+// A line that says nothing else is a call with the first key and the usual
+// arguments. key= takes another of the adapter's keys, or none, and other the
+// other arguments, which with the same key are a clash. Faults are those of the
+// tools below. A caller whose reply is lost, or that leaves, is one that calls
+// again.
+//
+// What is judged is [invariants.Repeats]: the work of a key is done once, by the
+// effects at the doubles below or by [Stage.Effect]; a repeat gets the result; a
+// clash is refused; a failure that passes is forgotten; a key is not in progress
+// for ever. Where good tools differ, the contract says what holds: whether a
+// repeat at once waits or is refused, whether definite failures are kept, what a
+// call without a key gets, how long keys are kept. A tool may instead look at
+// the state first (invariants.ByState). Where the tool sets Restarts, its process
+// dies as well, in a call, and is built anew on the same [Stage.Disk]:
+//
+//	rehearse schedule 1
+//	action restart=2m
+//	  bank 1 ok after=1s done crash=500ms
+//	action
+//
+// How the tool itself retries below, as a caller, is for an adapter of its own.
+//
 // # Check
 //
 // [Check] draws schedules through rapid: streaks of none to one more than
@@ -155,6 +193,10 @@
 //
 // Where its jitter Spreads, one schedule in eight has [Together] callers at once
 // that all fail in the same way.
+//
+// Of a tool under test two to five calls are drawn, most with one key, in turn or
+// at once, with pauses up to the end of the retention, callers that leave, and
+// failures, lost replies and hangs of the tools below in the first ones.
 //
 // Where the adapter declares an Observation, in half of the actions all failures
 // say [CanaryWords]: a secret, an internal host and a stack trace, none of which

@@ -30,6 +30,8 @@ type drawer struct {
 	jitter  bool              // jitter can be pinned
 	crashes bool              // the process can crash
 	again   bool              // an operator can have actions done again
+	served  *served           // of a tool under test; nil: the code calls tools
+	repeats *invariants.Repeats
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -48,6 +50,7 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 	d := &drawer{
 		p: &a.Policy, guards: a.guards(), canary: a.Observation != nil, pages: a.Pages,
 		shared: a.Allowance != nil, row: a.EscalatesAfter, spreads: a.Spreads, cache: a.Cache, crashes: a.Resume != nil, again: a.Again != nil,
+		served: a.served, repeats: a.Repeats,
 	}
 	if len(d.guards) > 0 {
 		d.breaker = &d.guards[0]
@@ -77,7 +80,7 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 		}
 		dt.advised = dt.advises()
 		dt.items = d.itemsOf(t)
-		if p.Attempt > 0 {
+		if p.Attempt > 0 || d.served != nil {
 			dt.add(p, Fault{Hang: true})
 		}
 		d.tools = append(d.tools, dt)
@@ -114,6 +117,9 @@ func (d *drawer) first(kind func(Fault) bool) map[string]Fault {
 // schedules is the generator that [Check] draws from.
 func (d *drawer) schedules() *rapid.Generator[Schedule] {
 	return rapid.Custom(func(t *rapid.T) Schedule {
+		if d.served != nil {
+			return d.forServed(t)
+		}
 		if d.breaker != nil && !d.single && coin(t) {
 			return d.forBreaker(t)
 		}

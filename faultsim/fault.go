@@ -191,6 +191,11 @@ type Plan struct {
 	// cancel=before.
 	Cancel time.Duration
 
+	// Key is which of the adapter's keys the call carries, and Other whether
+	// it has the other arguments, where the code under test is a tool; see
+	// [Served]. 0 is the first key.
+	Key   int
+	Other bool
 	// CrashBeforeWrite and CrashAfterWrite are the numbers of the action's
 	// writes to the [Disk], counted from 1 over all its lives, at which the
 	// process dies: as the write is about to become durable, or as soon as it
@@ -201,6 +206,9 @@ type Plan struct {
 	// 0: a second.
 	Restart time.Duration
 }
+
+// NoKey is the [Plan].Key of a call that carries none.
+const NoKey = -1
 
 // A Schedule is the faults of one trial. It is data with a text form: see
 // [Parse] and [Schedule.String].

@@ -12,14 +12,14 @@ import (
 )
 
 // serving is an agent that answers as hit says, without a call.
-func serving(hit func(ctx context.Context, s *Stage) (any, error)) Adapter {
+func hitting(hit func(ctx context.Context, s *Stage) (any, error)) Adapter {
 	a := subjectAdapter(func(ctx context.Context, s *Stage, tool weatherTool) (any, error) { return hit(ctx, s) })
 	a.Cache = new(invariants.Cache)
 	return a
 }
 
 func TestAHitIsEvidenceOfASuccess(t *testing.T) {
-	a := serving(func(ctx context.Context, s *Stage) (any, error) {
+	a := hitting(func(ctx context.Context, s *Stage) (any, error) {
 		s.Hit(ctx, "weather", "Pune", 19, nil)
 		return 19, nil
 	})
@@ -27,7 +27,7 @@ func TestAHitIsEvidenceOfASuccess(t *testing.T) {
 	require.Len(t, tr.Actions()[0].Hits, 1)
 	require.Empty(t, tr.Actions()[0].Attempts)
 
-	r := Trial(t, serving(func(ctx context.Context, s *Stage) (any, error) {
+	r := Trial(t, hitting(func(ctx context.Context, s *Stage) (any, error) {
 		s.Hit(ctx, "weather", "Pune", 19, nil)
 		return 20, nil
 	}), One())
@@ -36,7 +36,7 @@ func TestAHitIsEvidenceOfASuccess(t *testing.T) {
 }
 
 func TestHitsWithoutEndAreASpin(t *testing.T) {
-	r := Trial(t, serving(func(ctx context.Context, s *Stage) (any, error) {
+	r := Trial(t, hitting(func(ctx context.Context, s *Stage) (any, error) {
 		for {
 			s.Hit(ctx, "weather", "Pune", nil, errors.New("busy"))
 		}
@@ -48,7 +48,7 @@ func TestHitsWithoutEndAreASpin(t *testing.T) {
 
 func TestMisuseOfHitsIsAClearError(t *testing.T) {
 	trial := func(hit func(ctx context.Context, s *Stage), cache invariants.Cache) error {
-		a := serving(func(ctx context.Context, s *Stage) (any, error) { hit(ctx, s); return nil, nil })
+		a := hitting(func(ctx context.Context, s *Stage) (any, error) { hit(ctx, s); return nil, nil })
 		a.Cache = &cache
 		return Trial(t, a, One()).Err
 	}

@@ -8,6 +8,9 @@ import (
 	"github.com/rehearse-go/rehearse/invariants"
 )
 
+// longestServed is how long a tool under test may try below, in one call.
+const longestServed = 10 * time.Minute
+
 // horizon is how long the policy, with the schedule's hints and latencies,
 // could still cause work: twice the longest trial, and a minute. The odd
 // nanoseconds keep its end apart from whatever a program may plan.
@@ -44,6 +47,10 @@ func (x *trial) horizon() time.Duration {
 		}
 	}
 	add(p.Budget)
+	if r := x.a.Repeats; r != nil {
+		add(r.Lease)
+		add(longestServed)
+	}
 	x.addCrashes(sum, add)
 	for i := range x.s.Actions {
 		plan := &x.s.Actions[i]

@@ -69,6 +69,9 @@ func Tools(t *testing.T, a Adapter) (names []string, can func(Fault) bool, err e
 	for _, tool := range tools {
 		names = append(names, tool.name)
 	}
+	if len(tools) == 0 { // the tool under test asks no other
+		return nil, func(f Fault) bool { return f.plain() }, nil
+	}
 	return names, func(f Fault) bool { return tools[0].can(&f) }, nil
 }
 
@@ -79,7 +82,7 @@ func inspect(t *testing.T, a *Adapter) ([]*tool, error) {
 	if _, err := watched(t, x); err != nil {
 		return nil, err
 	}
-	if len(x.stage.tools) == 0 {
+	if len(x.stage.tools) == 0 && a.served == nil {
 		return nil, fmt.Errorf("faultsim: Subject of %q put no tool on the stage: build the code on faultsim.Tool or Stage.Client", a.Name)
 	}
 	for _, t := range x.stage.tools {
@@ -150,7 +153,12 @@ func (a *Adapter) judge(tr *trace.Trace) (found, accepted []invariants.Finding) 
 }
 
 // content is the policy's content for traces.
-func (a *Adapter) content() []byte { return contractOf(&a.Policy).content }
+func (a *Adapter) content() []byte {
+	if a.served != nil {
+		return a.served.content
+	}
+	return contractOf(&a.Policy).content
+}
 
 // A FrozenError says that virtual time stood still in a trial, which cannot be
 // ended then: its goroutines stay behind.

@@ -12,9 +12,9 @@ import (
 	"github.com/rehearse-go/rehearse/trace"
 )
 
-// served plays calls that begin 3 ns apart and take the latencies, and lists
+// inQueue plays calls that begin 3 ns apart and take the latencies, and lists
 // when each was answered, to the millisecond.
-func served(t *testing.T, a Adapter, s Schedule, latencies ...time.Duration) (classes []trace.Class, at []time.Duration) {
+func inQueue(t *testing.T, a Adapter, s Schedule, latencies ...time.Duration) (classes []trace.Class, at []time.Duration) {
 	t.Helper()
 	s.AtOnce = true
 	for _, l := range latencies {
@@ -57,16 +57,16 @@ func calling(limit time.Duration, deaf bool) Adapter {
 func TestASerialToolServesInTheOrderOfArrival(t *testing.T) {
 	const second = time.Second
 	ok, late := trace.OK, trace.Timeout
-	classes, at := served(t, calling(time.Minute, false), Schedule{Serial: []string{"weather"}}, second, 2*second, 3*second)
+	classes, at := inQueue(t, calling(time.Minute, false), Schedule{Serial: []string{"weather"}}, second, 2*second, 3*second)
 	require.Equal(t, []trace.Class{ok, ok, ok}, classes)
 	require.Equal(t, []time.Duration{second, 3 * second, 6 * second}, at)
 
 	// Who is not serial serves all at once.
-	_, at = served(t, calling(time.Minute, false), Schedule{}, second, 2*second, 3*second)
+	_, at = inQueue(t, calling(time.Minute, false), Schedule{}, second, 2*second, 3*second)
 	require.Equal(t, []time.Duration{second, 2 * second, 3 * second}, at)
 
-	// Field case F030: the call that was given up leaves, and the next is served.
-	classes, at = served(t, calling(4*second, false), Schedule{Serial: []string{Main}}, 8*second, 5*second, 2*second)
+	// Field case F030: the call that was given up leaves, and the next is inQueue.
+	classes, at = inQueue(t, calling(4*second, false), Schedule{Serial: []string{Main}}, 8*second, 5*second, 2*second)
 	require.Equal(t, []trace.Class{late, late, late}, classes, "all wait for the first")
 	require.Equal(t, []time.Duration{4 * second, 4 * second, 4 * second}, at)
 }
@@ -121,14 +121,14 @@ func TestHTTPAndBatchesAreServedInTurnToo(t *testing.T) {
 			return io.ReadAll(resp.Body)
 		}
 	}
-	_, at := served(t, a, Schedule{Serial: []string{Main}}, time.Second, time.Second)
+	_, at := inQueue(t, a, Schedule{Serial: []string{Main}}, time.Second, time.Second)
 	require.Equal(t, []time.Duration{time.Second, 2 * time.Second}, at)
 
 	a.Subject = func(s *Stage) Action {
 		put := Batch[string, int](s, "weather", func(id string) string { return id }, nil, Errors{trace.Transient: errBusy})
 		return func(ctx context.Context) (any, error) { return put(ctx, []string{"a"}) }
 	}
-	_, at = served(t, a, Schedule{Serial: []string{Main}}, time.Second, time.Second)
+	_, at = inQueue(t, a, Schedule{Serial: []string{Main}}, time.Second, time.Second)
 	require.Equal(t, []time.Duration{time.Second, 2 * time.Second}, at)
 }
 

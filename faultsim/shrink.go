@@ -137,6 +137,9 @@ func (c *check) shrink(s Schedule, name string) Schedule {
 			if time.Now().After(stop) {
 				return s
 			}
+			if c.drawer.served != nil && endless(&smaller) {
+				continue
+			}
 			if c.always(&smaller, name, 3) {
 				s, again = smaller, true
 				break

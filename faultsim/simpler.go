@@ -19,7 +19,7 @@ func simpler(s Schedule, d *drawer) iter.Seq[Schedule] {
 		if s.AtOnce && !yield(with(s, func(c *Schedule) { c.AtOnce = false })) {
 			return
 		}
-		if !simplerSpells(s, yield) {
+		if !simplerCalls(s, yield) || !simplerSpells(s, yield) {
 			return
 		}
 		for i := range s.Actions {
@@ -42,6 +42,15 @@ func simplerPlan(s Schedule, i int, d *drawer, yield func(Schedule) bool) bool {
 		return false
 	}
 	if p.Cancel != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].Cancel = 0 })) {
+		return false
+	}
+	if p.Key != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].Key = 0 })) {
+		return false
+	}
+	if p.Key > 2 && !yield(with(s, func(c *Schedule) { c.Actions[i].Key = 2 })) {
+		return false
+	}
+	if p.Other && !yield(with(s, func(c *Schedule) { c.Actions[i].Other = false })) {
 		return false
 	}
 	if !simplerCrash(s, i, yield) {

@@ -46,6 +46,8 @@ type house struct {
 	results map[ledgerKey]any
 	batches map[batchKey][]string // the items of an action at a tool, in the order in which it first sent them
 	climate climate
+	served  *served // of a tool under test; nil: the code calls tools
+	name    string  // of the tool under test
 
 	declared  []invariants.Sink // contracts of the sinks
 	sinks     []*tool
@@ -220,6 +222,9 @@ func (s *Stage) fits(sched *Schedule) error {
 	}
 	pauses := time.Duration(0)
 	for i := range sched.Actions {
+		if err := s.served.fits(&sched.Actions[i], i+1); err != nil {
+			return err
+		}
 		d := sched.Actions[i].After
 		if d < 0 {
 			return fmt.Errorf("faultsim: the pause before action %d is %v: times are counted forward; 0 is none", i+1, d)

@@ -54,6 +54,7 @@ func (p *Plan) write(b *strings.Builder) {
 	} else {
 		option(b, "cancel", p.Cancel)
 	}
+	p.writeServed(b)
 	p.writeCrashes(b)
 	b.WriteString("\n")
 	for _, tool := range slices.Sorted(maps.Keys(p.Faults)) {
@@ -327,6 +328,10 @@ func (p *parser) planOption(name, value string) (err error) {
 		if plan.Cancel, err = -1, nil; value != "before" {
 			plan.Cancel, err = positive(name, value)
 		}
+	case "key":
+		plan.Key, err = keyNumber(value)
+	case "other":
+		plan.Other, err = true, bare(name, value)
 	case "crash-before-write":
 		plan.CrashBeforeWrite, err = numbered(name, value)
 	case "crash-after-write":
@@ -334,7 +339,7 @@ func (p *parser) planOption(name, value string) (err error) {
 	case "restart":
 		plan.Restart, err = positive(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an action; known are again, after=, deadline=, cancel=, crash-before-write=, crash-after-write=, restart=", name)
+		err = fmt.Errorf("unknown option %q of an action; known are again, after=, deadline=, cancel=, crash-before-write=, crash-after-write=, restart=, key=, other", name)
 	}
 	return err
 }

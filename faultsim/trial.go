@@ -60,6 +60,9 @@ func newTrial(a *Adapter, s *Schedule, content []byte, storage *trace.Trace) *tr
 	x.stage.start(&a.Policy, &x.rec)
 	x.stage.acts, x.stage.serial = x.few[:0], a.Serial
 	x.stage.climate.s, x.stage.declared = s, a.Sinks
+	if a.served != nil {
+		x.stage.served, x.stage.name = a.served, a.Name
+	}
 	x.longest = x.horizon()
 	return x
 }

@@ -16,9 +16,12 @@ func (x *trial) begin(plan *Plan) (context.Context, *act) {
 	}
 	ctx, cancel := caller(plan)
 	a.plan, a.cancel = plan, cancel
-	if n := len(x.stage.acts); plan.Again && n > 0 {
+	switch n := len(x.stage.acts); {
+	case x.a.served != nil:
+		ctx, a.op = x.a.served.begin(ctx, &x.rec, x.a.Name, plan)
+	case plan.Again && n > 0:
 		ctx, a.op = x.rec.BeginAgain(ctx, x.stage.acts[n-1].op)
-	} else {
+	default:
 		ctx, a.op = x.rec.Begin(ctx, x.a.Name)
 	}
 	x.stage.mu.Lock()
@@ -71,6 +74,13 @@ func (x *trial) end(l *life, a *act, out any, err error) {
 		return
 	}
 	e := trace.Ending{Err: err}
+	if v := x.a.served; v != nil {
+		if e.Code = v.code(err); err == nil {
+			e.Result = trace.Marshal(out)
+		}
+		a.op.End(e)
+		return
+	}
 	seen := x.observe(out, err)
 	if seen != nil {
 		a.op.Observe(seen)

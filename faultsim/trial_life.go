@@ -2,8 +2,11 @@ package faultsim
 
 import (
 	"context"
+	"errors"
 	"testing/synctest"
 	"time"
+
+	"github.com/rehearse-go/rehearse/trace"
 )
 
 // usualDowntime is how long a process is down after a crash.
@@ -60,12 +63,28 @@ func (x *trial) mortal(ctx context.Context, a *act, action Action) (crashed bool
 		}
 		crashed = true
 		synctest.Wait() // virtual time orders nothing in the eyes of the race detector
+		if x.a.served != nil {
+			x.severed(a)
+			return true
+		}
 		time.Sleep(a.plan.downtime())
 		if ctx, action = x.resume(ctx, a); action == nil {
 			return crashed
 		}
 	}
 }
+
+// severed ends the call of a tool under test whose process has died, as its
+// caller sees it, and waits until the process is up again. Nothing goes on by
+// itself then: the caller has to repeat the call.
+func (x *trial) severed(a *act) {
+	x.over(a, nil)
+	a.op.End(trace.Ending{Err: errSevered})
+	time.Sleep(a.plan.downtime())
+	a.op.Restart(context.Background())
+}
+
+var errSevered = errors.New("the connection broke: the process of the tool has died")
 
 // resume builds the code anew for what is left of a crashed action; a nil
 // action: it could not.

@@ -193,6 +193,19 @@
 // the hits to it and to the answers that they repeat. An action that waits for
 // a request which another one has under way is served by a hit too.
 //
+// # Tools that can be called again
+//
+// [Repeats] is the contract of a tool, where the others are those of its callers:
+// what a second call gets that means the same as the first. Its calls are the
+// actions of a trace that trace.Recorder.Serve has recorded, with key and
+// arguments, and [Repeats.Invariants] holds them to each other and to the ledger
+// of effects. A repeat that comes after a failure is owed the work where the
+// failure passes and certainly did nothing, or where the tools below know keys
+// (Key); after an outcome that nobody knows, an honest error is enough.
+//
+//	refund := invariants.Repeats{AtOnce: invariants.AtOnceWaits, Retention: 24 * time.Hour}
+//	invariants.Verify(t, tr, refund.Invariants()...)
+//
 // # Contested points
 //
 // Good libraries differ, so the policy declares:
@@ -211,6 +224,7 @@
 //   - what an observation promises, and its length: Observation
 //   - whether a record is mandatory, precedes the call, and fails the action: Sink.Mandatory, Before, Degraded
 //   - what a breaker counts, how many probes must succeed, whether a refusal closes it or counts for nothing, how long a probe keeps its place: Breaker.Failures, Successes, RefusalsNeutral, Lease
+//   - what a repeat gets at once, after a definite failure, without a key, and for how long: Repeats.AtOnce, Failures, Keyless, Retention
 //   - zero attempts: an error, since it means default, unlimited or none elsewhere; [Unlimited] needs a Budget
 //
 // What is a coin flip in any program is legal both ways: an attempt at the very
@@ -228,6 +242,7 @@
 //   - Whether the key of a repeat that the model asks for is that of the first: the key must belong to the intent, and outlive the action.
 //   - Requests of one batch at once.
 //   - A breaker around the whole action, that counts actions and not attempts.
+//   - Repeats after the retention of their key, and what a caller gets that has left.
 //   - The items of a batch after a restart, and the budget of an action whose
 //     process died before its first attempt: what was written down by then is not
 //     seen.

@@ -46,7 +46,7 @@ func dishonesty(p *Policy, sc *scene, a *trace.Action, late, shared bool) (text,
 		if sc.reconciled(a) || len(a.Attempts) == 0 && settled(sc.tr.Actions(), a) {
 			return "", ""
 		}
-		if hit := served(sc.tr, a); hit != nil {
+		if hit := hitOf(sc.tr, a); hit != nil {
 			return falseHit(p, a, hit)
 		}
 		return falseSuccess(a)
@@ -92,9 +92,9 @@ func lostEvidence(sc *scene, a *trace.Action, shared bool) (text, advice string)
 	return "", ""
 }
 
-// served is the last success that was answered without a call before the end;
+// hitOf is the last success that was answered without a call before the end;
 // nil: none, or the tool itself has answered.
-func served(tr *trace.Trace, a *trace.Action) (hit *trace.Event) {
+func hitOf(tr *trace.Trace, a *trace.Action) (hit *trace.Event) {
 	for _, i := range a.Hits {
 		if e := &tr.Events[i]; i < a.EndEvent && e.Outcome.Class == trace.OK {
 			hit = e

@@ -166,3 +166,19 @@ func ExampleInvariant() {
 	// cheap: forecast: 4 calls
 	//     advice: plan before calling
 }
+
+// The contract of a tool, held against two calls with one key.
+func ExampleRepeats() {
+	r := &trace.Recorder{Clear: true}
+	refund := trace.Call{Tool: "refund", Key: "order-7", Args: []byte(`{"order":7}`)}
+	for range 2 {
+		ctx, call := r.Serve(context.Background(), refund)
+		r.Effect(ctx, "refund")
+		call.End(trace.Ending{Result: []byte(`"done"`)})
+	}
+	rules := invariants.Repeats{Retention: 24 * time.Hour}.Invariants()
+	for _, f := range invariants.Find(r.Trace(), rules...) {
+		fmt.Println(f.Invariant+":", f.Text)
+	}
+	// Output: repeat-has-no-effect: refund did its work 2 times for key "order-7"
+}

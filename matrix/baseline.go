@@ -37,6 +37,9 @@ func baselineFile(test string) string { return filepath.Join(kept.Dir(test), "ma
 // a row which applies no longer is seen.
 func take(a *faultsim.Adapter, g *grid) baseline {
 	b := baseline{id: a.Policy.ID, policy: string(a.Policy.Content())}
+	if r := a.Repeats; r != nil {
+		b = baseline{id: r.ID, policy: string(r.Content())}
+	}
 	for _, l := range g.lines {
 		b.rows = append(b.rows, l.baseline())
 	}
@@ -48,6 +51,9 @@ func take(a *faultsim.Adapter, g *grid) baseline {
 func (l *line) baseline() string {
 	if l.skipped != "" {
 		return fmt.Sprintf("row %s: does not apply", l.name)
+	}
+	if l.story != "" {
+		return fmt.Sprintf("row %s: %s, %s", l.name, l.story, plural(l.effects, "effect"))
 	}
 	if l.want.Least != l.want.Most || len(l.want.Reasons) > 1 {
 		return fmt.Sprintf("row %s: %s calls, %s", l.name, l.want.numbers(), l.want.terminals())

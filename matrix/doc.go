@@ -62,6 +62,14 @@
 //   - observation: failures whose words leak, where it declares an Observation
 //   - records: logs and audits that fail, where it declares Sinks
 //
+// # Rows of a tool
+//
+// A tool that is itself the code under test ([faultsim.Served]) has the rows
+// of the group [Repeated] in place of the others: it is called again after a success, a lost reply, an
+// outage or a crash, at once, with other arguments, with keys that look alike and
+// with none. They want what the contract declares and nothing else. The grid shows
+// how the calls end, and so does a baseline.
+//
 // # Which rows apply
 //
 // An adapter can do what its doubles can show. A row that needs a class which

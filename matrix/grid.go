@@ -18,6 +18,7 @@ type grid struct {
 	title  string
 	lines  []*line
 	frozen bool // virtual time stands still in the latest row
+	served bool // the code under test is the tool
 }
 
 // Verdicts of rows without an outcome.
@@ -39,6 +40,7 @@ type line struct {
 	verdict string
 	skipped string   // the reason
 	rules   []string // whose findings in this row the adapter accepts
+	story   string   // of a tool under test: how its calls ended
 }
 
 func (g *grid) add(row Row) *line {
@@ -62,8 +64,11 @@ func (l *line) skip(t *testing.T, err error) {
 // String is the table, its columns aligned.
 func (g *grid) String() string {
 	cells := [][]string{{"group", "row", "calls wanted", "made", "terminal wanted", "seen", "verdict"}}
+	if g.served {
+		cells = [][]string{{"group", "row", "calls end as", "effects", "verdict"}}
+	}
 	for _, l := range g.lines {
-		cells = append(cells, l.cells())
+		cells = append(cells, l.cells(g.served))
 	}
 	widths := make([]int, len(cells[0]))
 	for _, row := range cells {
@@ -86,7 +91,10 @@ func (g *grid) String() string {
 	return b.String()
 }
 
-func (l *line) cells() []string {
+func (l *line) cells(served bool) []string {
+	if served {
+		return l.servedCells()
+	}
 	if l.skipped != "" {
 		return []string{string(l.group), l.name, "-", "-", "-", "-", "skipped: " + l.skipped}
 	}

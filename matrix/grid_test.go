@@ -109,6 +109,8 @@ var scenarios = map[string]func(*testing.T){
 			{Faults: map[string][]faultsim.Fault{"login": {faultsim.Fail(trace.Forbidden)}}},
 		}}))
 	},
+	// The code under test is the tool, and gives a key away.
+	"served": func(t *testing.T) { matrix.Run(t, specimen(t, "refund-by-key-only")) },
 	// Where jitter decides whether an attempt fits, the count is a range.
 	"ranges": func(t *testing.T) {
 		p := with(read, func(p *invariants.Policy) {

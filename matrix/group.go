@@ -28,6 +28,7 @@ const (
 	Access      Group = "access"      // credentials that expire, where the policy refreshes them
 	Observed    Group = "observation" // what is handed on of a failure, where that is declared
 	Records     Group = "records"     // logs and audits that fail, where there are sinks
+	Repeated    Group = "repeats"     // what a tool under test makes of a second call, in place of all others
 )
 
 // own is the group of rows that name none.
@@ -73,6 +74,7 @@ func shelves() []shelf {
 		{Access, accessRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Refresh.Once }},
 		{Observed, observationRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Observation != nil }},
 		{Records, recordRows, func(s *Setting, _ *faultsim.Adapter) bool { return len(s.Sinks) > 0 }},
+		{Repeated, repeatRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Repeats != nil }},
 	}
 }
 
@@ -119,6 +121,9 @@ func Rows() (rows []Row) {
 
 // rowsFor returns the rows that the adapter runs.
 func (s *Setting) rowsFor(a *faultsim.Adapter) (rows []Row) {
+	if s.Repeats != nil {
+		return RowsOf(Repeated)
+	}
 	for _, sh := range shelves() {
 		if sh.runs == nil || sh.runs(s, a) {
 			rows = append(rows, sh.filed()...)

@@ -37,6 +37,9 @@ type Setting struct {
 	Tools  []string                  // names of the tools on the stage, the main one first
 	Sinks  []invariants.Sink         // contracts of the sinks on the stage
 
+	// Repeats is the contract of a tool under test; nil: the code calls tools.
+	Repeats *invariants.Repeats
+
 	Breaker *invariants.Breaker // of the main tool; else of another; nil: the adapter declares none
 	Pages   int                 // requests of the main tool that an undisturbed action makes; 0: 1
 	Items   int                 // that an undisturbed action sends in its first request; 0: the main tool is no batch

@@ -38,6 +38,9 @@ func Run(t *testing.T, a faultsim.Adapter, own ...Row) {
 	}
 	known := adopted(t)
 	g := grid{title: fmt.Sprintf("matrix of %q under policy %q", a.Name, a.Policy.ID)}
+	if a.Repeats != nil {
+		g = grid{title: fmt.Sprintf("matrix of %q, called again", a.Name), served: true}
+	}
 	for _, row := range rows {
 		if g.frozen {
 			g.add(row).verdict = notRun
@@ -88,8 +91,8 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 		return Setting{}, nil, err
 	}
 	set := Setting{
-		Policy: a.Policy, Can: can, Tools: names, Breaker: guardOf(&a, names[0]), guards: a.Breakers, Pages: a.Pages,
-		allowance: a.Allowance, allowed: a.Allowed, escalates: a.EscalatesAfter, Sinks: a.Sinks, cache: a.Cache,
+		Policy: a.Policy, Can: can, Tools: names, Breaker: guardOf(&a, names), guards: a.Breakers, Pages: a.Pages,
+		allowance: a.Allowance, allowed: a.Allowed, escalates: a.EscalatesAfter, Sinks: a.Sinks, cache: a.Cache, Repeats: a.Repeats,
 	}
 	if set.batches() {
 		set.Items = itemsOf(faultsim.Trial(t, a, faultsim.Schedule{}).Trace, names[0])
@@ -100,9 +103,9 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 
 // guardOf is the breaker of the main tool; else one that guards another; nil:
 // there is none.
-func guardOf(a *faultsim.Adapter, main string) *invariants.Breaker {
+func guardOf(a *faultsim.Adapter, tools []string) *invariants.Breaker {
 	for i := range a.Breakers {
-		if a.Breakers[i].Tool == main {
+		if len(tools) > 0 && a.Breakers[i].Tool == tools[0] {
 			return &a.Breakers[i]
 		}
 	}
@@ -174,6 +177,9 @@ func playRow(t *testing.T, a faultsim.Adapter, set Setting, row Row, l *line) (p
 	p.Row = row
 	if p.Schedule, err = row.make(set); err != nil {
 		return p.skip(&a, err)
+	}
+	if set.Repeats != nil {
+		return playServed(t, a, p, l)
 	}
 	e, ends := set.wants(&row, p.Schedule)
 	if !ends {

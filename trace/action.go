@@ -13,6 +13,7 @@ type Action struct {
 	Begin     time.Duration   // its begin event, or its first call where there is none
 	End       time.Duration   // its end event; 0 while Ended is false
 	Ended     bool            // there is an end event
+	BeginAt   int             // index of its begin event; -1: there is none
 	EndEvent  int             // index of the end event; -1: none
 	Deadline  time.Duration   // instant at which the caller's context ends; 0: none
 	Cancel    time.Duration   // instant of the cancel; meaningful where CancelAt >= 0
@@ -23,6 +24,9 @@ type Action struct {
 	Want      json.RawMessage // the result that the evidence calls for; nil: not known
 	Cause     int             // the call whose error the returned error keeps; -1: of none; 0: not looked at
 	Count     int             // the attempts that the returned error tells of; 0: it does not say
+	Key       string          // of a call that was served: the caller's idempotency key; empty: none
+	Args      json.RawMessage // of a call that was served: what it was called with, canonical
+	Code      string          // of a call that was served: how it was refused; empty: it was not, or nobody says
 	Attempts  []Attempt       // of every tool, in order of arrival; calls of another role are left out
 	Series    []Series        // the same attempts, by tool and arguments
 	Effects   []int           // indices of the effect events

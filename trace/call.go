@@ -100,6 +100,9 @@ func (r *Recorder) owner(ctx context.Context, tool, key string, args json.RawMes
 
 // guess picks among several actions, from the strongest evidence to the weakest.
 func (r *Recorder) guess(tool, key string, args json.RawMessage) *Op {
+	if r.serves {
+		return r.guessServed(key)
+	}
 	if key != "" {
 		sameKey := func(l *opLane) bool { return l.key == key }
 		if o := r.only(func(o *Op) bool { return o.sent(tool, sameKey) }); o != nil {

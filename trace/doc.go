@@ -34,6 +34,9 @@
 //   - A call can have another [Role] than that of an attempt: fetching
 //     credentials, asking what became of an attempt, or writing a record to a
 //     log or an audit trail. It is in the trace and counts as nothing else.
+//   - A served call is an action of a program that is itself a tool:
+//     [Recorder.Serve] records it with the caller's key and arguments, and
+//     [Recorder.Effect] the work that the program does without another tool.
 //   - A restart is a crash of the program's process while an action is under way
 //     ([KindCrash]), and the begin of the next one ([KindRestart]). The action goes
 //     on in it. Attempts that the crash cut off have no outcome: they are Lost.
@@ -82,7 +85,8 @@
 //
 // Where no action was ever declared, all calls are of one without a name; it is
 // over when the first is declared. Where there was one action only, all calls
-// are of that one. A call that could
+// are of that one. Of calls that are served, the key belongs to the first, and
+// equal arguments say nothing: see [Recorder.Serve]. A call that could
 // still belong to several is marked as ambiguous and belongs to none: see
 // [Trace.Ambiguous]. Pass the context on, and nothing is.
 //

@@ -15,6 +15,7 @@ type Op struct {
 	implied   bool // nobody declared it: calls came before any action
 	name      string
 	open      bool
+	served    string          // the caller's key of a served call; empty: none
 	cancelled bool            // a cancel has been recorded
 	life      int             // how often its process has died
 	again     *Op             // that it does again, at somebody's word; nil: none
@@ -60,6 +61,12 @@ func (r *Recorder) Begin(ctx context.Context, name string) (context.Context, *Op
 func (r *Recorder) open(ctx context.Context, name string, again *Op) (context.Context, *Op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	o, _ := r.begin(ctx, name, again)
+	return &o.ctx, o
+}
+
+// begin is open for whoever holds r.mu; it returns the event as well.
+func (r *Recorder) begin(ctx context.Context, name string, again *Op) (*Op, *Event) {
 	if len(r.ops) == 1 && r.ops[0].implied {
 		r.ops[0].open = false // actions are declared from now on
 	}
@@ -72,7 +79,7 @@ func (r *Recorder) open(ctx context.Context, name string, again *Op) (context.Co
 		e.Count = again.number
 	}
 	o.ctx = opContext{ctx, o}
-	return &o.ctx, o
+	return o, e
 }
 
 // BeginAgain records that an action that has ended is begun again at somebody's
@@ -165,6 +172,7 @@ type Ending struct {
 	Err    error           // nil: the action claims success
 	Cause  int             // the call whose error Err keeps; -1: of none; 0: not looked at
 	Count  int             // the attempts that Err tells of; 0: it does not say
+	Code   string          // of a call that was served: how it was refused; see [Recorder.Serve]
 }
 
 // End records that the action returned.
@@ -180,6 +188,7 @@ func (o *Op) End(end Ending) {
 	e.At, e.Kind, e.Action, e.Reason = at, KindEnd, o.name, end.Reason
 	e.Result, e.Want = o.r.hide(result), o.r.hide(want)
 	e.Error, e.Cause, e.Count = o.r.hideText(KeepError, text), end.Cause, end.Count
+	e.Outcome.Code = end.Code
 }
 
 // close ends an action that does not return.

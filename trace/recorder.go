@@ -59,6 +59,7 @@ type Recorder struct {
 	mu     sync.Mutex
 	begun  bool
 	sealed bool
+	serves bool // a call has been served: see Serve
 	start  time.Time
 	latest time.Duration
 	events []Event

@@ -19,6 +19,7 @@ type teller struct {
 	effects  map[effect]int
 	others   map[spot]int        // calls that are no attempts
 	answers  map[string][]answer // of each action
+	keys     map[string]string   // of calls that were served, by how they are shown
 }
 
 // An answer is a result and the call that gave it.
@@ -189,11 +190,31 @@ func (w *teller) tellBegin(e *Event, d *detail) {
 	if actions := w.t.Actions(); e.Count > 0 && e.Count <= len(actions) {
 		d.add("%s again", orElse(plainName(actions[e.Count-1].Name), "the one before"))
 	}
+	if len(e.Args) > 0 {
+		d.add("%s", jsonText(e.Args, longText))
+	}
+	if e.Key != "" {
+		d.add("key %s", w.keyOf(e.Key))
+	}
 	if e.Deadline == 0 {
 		d.add("no deadline")
 		return
 	}
 	d.add("deadline at %s", span(e.Deadline))
+}
+
+// keyOf is the key of a call that was served, as short as it can be told from
+// those before it.
+func (w *teller) keyOf(key string) string {
+	short := shortKey(key)
+	if w.keys == nil {
+		w.keys = map[string]string{}
+	}
+	if first, taken := w.keys[short]; taken && first != key {
+		return apart(key, first)
+	}
+	w.keys[short] = key
+	return short
 }
 
 func (w *teller) tellCall(e *Event, d *detail) {
@@ -434,6 +455,9 @@ func (w *teller) tellEnd(e *Event, d *detail) {
 		d.add("returns an error")
 	default:
 		d.add("returns")
+	}
+	if e.Outcome.Code != "" {
+		d.add("%s", plainName(e.Outcome.Code))
 	}
 	if e.Error != "" {
 		d.add("%s", quoted(e.Error, longText))

@@ -91,7 +91,7 @@ func (v *view) find(e *Event) int {
 	n, known := v.lookup(e.Action)
 	if !known {
 		n = len(v.actions)
-		v.actions = append(v.actions, Action{Name: e.Action, Begin: e.At, EndEvent: -1, CancelAt: -1})
+		v.actions = append(v.actions, Action{Name: e.Action, Begin: e.At, BeginAt: -1, EndEvent: -1, CancelAt: -1})
 		if v.names != nil {
 			v.names[e.Action] = n
 		}
@@ -198,7 +198,8 @@ func (v *view) call(i int, e *Event, n int) {
 func (a *Action) note(i int, e *Event) {
 	switch e.Kind {
 	case KindBegin:
-		a.Begin, a.Deadline, a.Again = e.At, e.Deadline, e.Count
+		a.Begin, a.BeginAt, a.Deadline, a.Again = e.At, i, e.Deadline, e.Count
+		a.Key, a.Args = e.Key, e.Args
 	case KindWait:
 		a.Waits = append(a.Waits, i)
 		a.planned, a.slept = plus(a.planned, e.Wait), true
@@ -217,7 +218,7 @@ func (a *Action) note(i int, e *Event) {
 	case KindEnd:
 		a.End, a.Ended, a.EndEvent = e.At, true, i
 		a.Reason, a.Error, a.Result = e.Reason, e.Error, e.Result
-		a.Want, a.Cause, a.Count = e.Want, e.Cause, e.Count
+		a.Want, a.Cause, a.Count, a.Code = e.Want, e.Cause, e.Count, e.Outcome.Code
 	case KindHang, KindLeak, KindPanic, KindSpin:
 		a.Troubles = append(a.Troubles, i)
 	case KindCrash:

@@ -73,6 +73,9 @@ func rulesOf(s Specimen) []invariants.Invariant {
 
 // implied lists those of them that follow from what is declared.
 func implied(s Specimen) []invariants.Invariant {
+	if s.Adapter.Repeats != nil {
+		return s.Adapter.Repeats.Invariants()
+	}
 	return s.Adapter.Contract().Invariants()
 }
 

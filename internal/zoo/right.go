@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 // Right returns subjects that keep their policies, in different styles.
 func Right() []Specimen {
 	specimen := func(name string, a faultsim.Adapter) Specimen { return Specimen{Name: name, Adapter: a} }
-	return append([]Specimen{
+	return slices.Concat(rightDesks(), rightDurableDesks(), []Specimen{
 		specimen("plain-loop", agents(policy(), throttling(), patient)),
 		specimen("stops-at-long-hints", agents(stopping(), throttling(), stopsAtHints)),
 		specimen("typed-agent", typed()),
@@ -118,7 +119,7 @@ func Right() []Specimen {
 		specimen("session-of-time", sharing(someTime, func(*session) {})),
 		specimen("http-broken-answer-asked-again", rereading(func() func(io.Reader, *forecast) error { return decodeAlone })),
 		specimen("http-hour-by-hour", readsHourly()),
-	}, rightJobs()...)
+	}, rightJobs())
 }
 
 // stopsAtHints is the right loop that gives up where the tool asks for more

@@ -58,7 +58,7 @@ func size(s faultsim.Schedule) int {
 	add(s.AtOnce, s.Jitter != "")
 	n += len(s.Outages) + len(s.Quotas) + len(s.Serial) + len(s.Expiries)
 	for _, p := range s.Actions {
-		add(p.After != 0, p.Deadline != 0, p.Cancel != 0)
+		add(p.After != 0, p.Deadline != 0, p.Cancel != 0, p.Key != 0, p.Other)
 		for _, faults := range p.Faults {
 			for _, f := range faults {
 				add(f != (faultsim.Fault{}), f.Hint != 0, f.Form != "", f.Latency != 0, f.Done, f.Deaf, f.Cancel != 0, f.Say != "", f.Advice != 0, f.Wrap != "", f.Work != 0, f.Twice, f.Panic)
