@@ -125,7 +125,7 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 	f, a := c.s.arrive(c.t, c.p)
 	order := c.s.sent(c.t, c.p, asked)
 	var o trace.Outcome
-	ended := c.s.enter(c.t, c.ctx)
+	ended := c.s.enter(c.t, &f, c.ctx)
 	if ended == 0 {
 		defer c.s.leave(c.t)
 		if f.Done {

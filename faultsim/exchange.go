@@ -87,7 +87,7 @@ func (x *exchange) unsendable(err error) error {
 // answer plays the fault.
 func (x *exchange) answer(f *Fault) (*http.Response, error) {
 	ctx := x.req.Context()
-	if ended := x.s.enter(x.r.tool, ctx); ended != 0 {
+	if ended := x.s.enter(x.r.tool, f, ctx); ended != 0 {
 		x.over(trace.Outcome{Class: ended}, nil, ctx.Err())
 		return nil, context.Cause(ctx)
 	}

@@ -22,9 +22,10 @@ func (s *Stage) serves(t *tool) bool {
 }
 
 // enter waits until the tool is free, and returns 0; or until ctx ends, and
-// returns how its end reads. A call that was let in must leave.
-func (s *Stage) enter(t *tool, ctx context.Context) trace.Class {
-	if len(s.climate.s.Serial) == 0 {
+// returns how its end reads. A call that was let in must leave; one that never
+// answers, whatever comes, waits for no turn.
+func (s *Stage) enter(t *tool, f *Fault, ctx context.Context) trace.Class {
+	if len(s.climate.s.Serial) == 0 || f.Hang && f.Deaf {
 		return 0
 	}
 	s.mu.Lock()
@@ -54,12 +55,13 @@ func (s *Stage) enter(t *tool, ctx context.Context) trace.Class {
 	return double.Ended(ctx)
 }
 
-// inStep waits until the clock shows the nanosecond, of ten, at which the call
-// arrived, and reports whether ctx is still alive then. Calls that waited for one
-// another would otherwise go on at one instant, and chance would order what
-// follows. See odd.
+// inStep waits until the clock shows the second nanosecond, of ten, behind the one
+// at which the call arrived, and reports whether ctx is still alive then. Calls
+// that waited for one another would otherwise go on at one instant, and chance
+// would order what follows; at the nanosecond of its arrival a call would meet the
+// timers that its program set then. See odd.
 func inStep(ctx context.Context, arrived time.Duration) bool {
-	wait := ((arrived-time.Since(epoch))%10 + 10) % 10
+	wait := ((arrived+2-time.Since(epoch))%10 + 10) % 10
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
 		return false // at the very instant of its end, chance would decide
 	}

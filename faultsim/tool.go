@@ -74,7 +74,7 @@ func (c *call[In, Out]) run() (out Out, err error) {
 
 // answer plays the fault.
 func (c *call[In, Out]) answer(f *Fault) (out Out, o trace.Outcome, err error) {
-	if ended := c.s.enter(c.t, c.ctx); ended != 0 {
+	if ended := c.s.enter(c.t, f, c.ctx); ended != 0 {
 		return out, trace.Outcome{Class: ended}, c.ctx.Err()
 	}
 	defer c.s.leave(c.t)
