@@ -133,7 +133,7 @@ func narrow() []string {
 func TestRightSubjects(t *testing.T) {
 	for _, s := range Right() {
 		t.Run(s.Name, func(t *testing.T) {
-			s.Adapter.Trials = 5000
+			s.Adapter.Trials = 2000
 			o, err := faultsim.Explore(t, s.Adapter)
 			if err != nil {
 				t.Fatal(err)
