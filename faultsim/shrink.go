@@ -54,7 +54,7 @@ func (c *check) minimise(f *failure) {
 // invariant in every run.
 func (c *check) replace(f *failure, small Schedule, name string) {
 	if c.always(&small, name, reruns) {
-		f.name, f.s, f.r = name, small, c.trial(&small)
+		f.name, f.s, f.r = name, small, c.shown(&small)
 	}
 }
 
@@ -67,8 +67,12 @@ func rareness(rate int) string {
 // invariant, or else any other, and how many break the same one.
 func (c *check) repeat(s *Schedule, name string) (again *result, rate int) {
 	var broken []*result
-	for range reruns {
-		if r := c.trial(s); r.err == nil && r.broken() {
+	for i := range reruns {
+		run := c.trial
+		if i == 0 {
+			run = c.shown
+		}
+		if r := run(s); r.err == nil && r.broken() {
 			broken = append(broken, r)
 		}
 	}

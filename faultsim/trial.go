@@ -31,6 +31,7 @@ type trial struct {
 	idle    bool // build the subject and run nothing
 	drawn   bool // the schedule was drawn for this stage, so it fits
 	detail  bool // say where what is left behind is blocked
+	brief   bool // all the same, do not: nobody reads this trial's report
 	longest time.Duration
 
 	rec   trace.Recorder
@@ -91,7 +92,7 @@ func (x *trial) inBubble(t *testing.T) {
 	defer func() {
 		if p := recover(); p != nil {
 			x.leak = fmt.Sprint(p)
-			if x.detail {
+			if x.detail && !x.brief {
 				x.leak += leftovers(x.number())
 			}
 		}
