@@ -28,6 +28,7 @@ type drawer struct {
 	cache   *invariants.Cache // nil: none
 	issuer  bool              // credentials can expire
 	jitter  bool              // jitter can be pinned
+	defined []string          // tools whose definition is on the stage
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -56,6 +57,9 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 	for _, t := range tools {
 		if t.stage != nil {
 			d.issuer, d.jitter = t.stage.issuer != nil, t.stage.jittered
+			if t.stage.definitions[t.name] != nil {
+				d.defined = append(d.defined, t.name)
+			}
 		}
 		p := d.p.Of(t.name)
 		dt := drawnTool{name: t.name, most: p.Most(), hints: t.forms(), can: t.can}
@@ -155,6 +159,9 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 			s.Jitter = jitterPins[1+below(t, len(jitterPins)-1)]
 		}
 		d.advise(t, &s)
+		if len(d.defined) > 0 {
+			d.schemas(t, &s)
+		}
 		return s
 	})
 }

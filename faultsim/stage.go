@@ -43,6 +43,9 @@ type Stage struct {
 	sinks    []*tool
 	jittered bool    // the code takes its random numbers from the stage
 	issuer   *Issuer // nil: tools take any credential
+
+	defines     atomic.Bool             // there are definitions of tools
+	definitions map[string]*Definitions // by tool
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.
@@ -271,6 +274,11 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 	}
 	if s.issuer != nil && f == planned { // a tool that is down looks at no credential
 		f = s.issuer.check(t, p.Credential(), f)
+	}
+	if s.definitions != nil && f == planned && f.Class != trace.Unauthenticated { // a tool that is down, or knows nobody, looks at no arguments
+		if d := s.definitions[t.name]; d != nil {
+			f = d.check(t, p, f)
+		}
 	}
 	if f.Cancel > 0 && !a.ended {
 		a.cancelAfter(s, f.Cancel)

@@ -43,7 +43,7 @@ func (c *call[In, Out]) run() (out Out, err error) {
 	if c.ctx == nil {
 		return out, c.s.misused(fmt.Errorf("faultsim: %s was called with a nil context: hand the caller's context on", c.t.name))
 	}
-	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in)})
+	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in), Definition: c.s.known(c.t.name)})
 	f, a := c.s.arrive(c.t, c.p)
 	var o trace.Outcome
 	out, o, err = c.answer(&f)

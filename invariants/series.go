@@ -64,6 +64,7 @@ type Series struct {
 	mended   int           // credentials were refreshed
 
 	unauthenticated bool // the answer before said so
+	corrected       bool // rejected arguments were
 }
 
 // Start begins a series: begin is the instant at which the action began, and
@@ -105,6 +106,9 @@ func (s *Series) Next(o trace.Outcome, at time.Duration) Decision {
 		return d
 	}
 	s.unauthenticated = false
+	if s.p.corrects(&o) {
+		return s.correct(&o, at)
+	}
 	d, final := s.final(&o, at)
 	if mixed {
 		d.also |= reasonSet(trace.ReasonPartial)

@@ -32,6 +32,7 @@ func (p *Policy) Validate() error {
 	v.hint(&p.Hint)
 	v.hedge(p)
 	v.refresh(p)
+	v.correct(p)
 	for _, d := range []struct {
 		field string
 		value time.Duration

@@ -57,6 +57,7 @@
 //   - budgets: the end of what an action may spend, of what many share, and failures
 //     in a row, where there is a Spend, an Allowance or EscalatesAfter
 //   - access: credentials that expire, where the policy refreshes them
+//   - definitions: schemas that change, where the policy lets arguments be corrected
 //   - observation: failures whose words leak, where it declares an Observation
 //   - records: logs and audits that fail, where it declares Sinks
 //

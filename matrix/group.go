@@ -25,6 +25,7 @@ const (
 	Layers      Group = "layers"      // failures of all kinds through all layers, where the physical attempts are bounded
 	Budgets     Group = "budgets"     // what one action may spend and what many share, where that is declared
 	Access      Group = "access"      // credentials that expire, where the policy refreshes them
+	Definitions Group = "definitions" // schemas that change, where the policy lets arguments be corrected
 	Observed    Group = "observation" // what is handed on of a failure, where that is declared
 	Records     Group = "records"     // logs and audits that fail, where there are sinks
 )
@@ -68,6 +69,7 @@ func shelves() []shelf {
 		{Budgets, escalationRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.escalates > 0 }},
 		{Budgets, allowanceRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.allowance != nil }},
 		{Access, accessRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Refresh.Once }},
+		{Definitions, definitionRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Of(s.Tools[0]).Correct.Once }},
 		{Observed, observationRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Observation != nil }},
 		{Records, recordRows, func(s *Setting, _ *faultsim.Adapter) bool { return len(s.Sinks) > 0 }},
 	}
