@@ -120,6 +120,18 @@
 //	fetch := s.Issuer().Aside("auth") // a call of trace.RoleAuth
 //	call := faultsim.Tool(s, "weather", answer, faultsim.Errors{trace.Unauthenticated: ErrToken})
 //
+// # Definitions
+//
+// [Stage.Definitions] puts the definition of a tool on the stage, such as the
+// schema of its arguments, in its successive versions. A planned invalid is then a
+// schema that has moved on: the same arguments are rejected from then on, and
+// others are taken once the definition was read anew. Each call is recorded with
+// the version that the program has. What a correction may do is for the policy to
+// say, in Correct.
+//
+//	look := s.Definitions("weather", `{"unit":["C"]}`, `{"unit":["celsius"]}`).Aside("tools/list")
+//	call := faultsim.Tool(s, "weather", answer, faultsim.Errors{trace.Invalid: ErrUnit})
+//
 // # Limiters
 //
 // [Stage.Turn] puts the waits at a limiter of the program's own into the trace, so

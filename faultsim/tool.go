@@ -46,7 +46,7 @@ func (c *call[In, Out]) run() (out Out, err error) {
 	if c.s.gone() {
 		return out, c.s.buried()
 	}
-	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in)})
+	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in), Definition: c.s.known(c.t.name)})
 	f, a := c.s.arrive(c.t, c.p)
 	var o trace.Outcome
 	out, o, err = c.answer(&f)

@@ -141,6 +141,7 @@ func (p *Policy) rules() []Invariant {
 	list = append(list,
 		Returns())
 	list = append(list, p.refreshRules()...)
+	list = append(list, p.correctRules()...)
 	list = append(list,
 		noRetryAfter(p.Advice == AdviceDecides, p.refused()), StopAfterSuccess(), SameArguments(), OneKey(p.Key != ""),
 		NoCallOnDeadContext(), NoAttemptAfterEnd(), NoAttemptAfterCancel(),

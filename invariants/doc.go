@@ -42,6 +42,14 @@
 // in a row is a refusal again. [NewCredentialUsed], [RefreshedOnce] and
 // [RefreshShared] name what goes wrong in it.
 //
+// # Corrections
+//
+// An invalid answer ends an action, unless [Policy.Correct] allows one correction:
+// the schema may have changed, so the tool's definition is looked at anew (a call
+// of trace.RoleDefinitions), and what has a safe mapping is sent once more.
+// [RejectedPayload], [CorrectionGrounded], [ProtectedArguments] and [CorrectedOnce]
+// name what goes wrong in it.
+//
 // # Limiters
 //
 // [RateLimit] and [Concurrency] hold what reaches a tool, over all actions, to the
@@ -221,6 +229,7 @@
 //   - which wins, a cancel or a success of a tool that ignores it: Winner
 //   - whether attempts may overlap, when and how many: Hedge
 //   - whether the repeat after a refresh counts, callers share one, and credentials are fetched early: Refresh.Extra, Shared, Early
+//   - whether rejected arguments may be corrected, on what evidence and in which fields: Correct.Once, FromError, Fields
 //   - what an observation promises, and its length: Observation
 //   - whether a record is mandatory, precedes the call, and fails the action: Sink.Mandatory, Before, Degraded
 //   - what a breaker counts, how many probes must succeed, whether a refusal closes it or counts for nothing, how long a probe keeps its place: Breaker.Failures, Successes, RefusalsNeutral, Lease

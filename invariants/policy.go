@@ -103,6 +103,9 @@ type Policy struct {
 	Tools map[string]Policy
 	// Refresh is what the code does about credentials that expire.
 	Refresh Refresh
+
+	// Correct is what the code does about arguments that a tool rejects.
+	Correct Correct
 }
 
 // Backoff is the law of the waits between attempts. The zero Backoff waits

@@ -53,15 +53,16 @@ func (k *Kind) UnmarshalText(text []byte) error { return enumParse("kind", kindN
 type Role uint8
 
 const (
-	RoleAttempt   Role = iota // the work itself
-	RoleAuth                  // fetching or refreshing credentials
-	RoleReconcile             // asking what became of an earlier attempt
-	RoleLog                   // writing a record that is best effort: a log, a metric
-	RoleAudit                 // writing a record that must be kept
-	RoleTurn                  // waiting for leave to call, at a limiter of the program's own
+	RoleAttempt     Role = iota // the work itself
+	RoleAuth                    // fetching or refreshing credentials
+	RoleReconcile               // asking what became of an earlier attempt
+	RoleLog                     // writing a record that is best effort: a log, a metric
+	RoleAudit                   // writing a record that must be kept
+	RoleTurn                    // waiting for leave to call, at a limiter of the program's own
+	RoleDefinitions             // fetching the definitions of tools, such as the schemas of their arguments
 )
 
-var roleNames = [...]string{"", "auth", "reconcile", "log", "audit", "turn"}
+var roleNames = [...]string{"", "auth", "reconcile", "log", "audit", "turn", "definitions"}
 
 // String is the name of the value; empty for the zero value.
 func (r Role) String() string { return enumString(roleNames[:], r) }
@@ -88,6 +89,7 @@ type Event struct {
 	Layer      string          // of a call: the path of the layers above it, outermost first; see [Layer]
 	Key        string          // the idempotency key that the call carried
 	Credential string          // the credential that the call carried; see [Recorder.Credential]
+	Definition string          // of a call: the version of the tool's definition that the program had; see [Recorder.Definition]
 	Args       json.RawMessage // canonical, without the key
 	Result     json.RawMessage // of an answer, of the action's end, or what an observation holds
 	Want       json.RawMessage // of an end: the result that the evidence calls for; nil: not known

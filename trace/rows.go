@@ -39,6 +39,7 @@ type shown struct {
 	args json.RawMessage
 	key  string
 	cred string
+	def  string
 	call int
 }
 
@@ -225,12 +226,13 @@ func (w *teller) tellCall(e *Event, d *detail) {
 	}
 	at := w.attempts[e.Call]
 	before := w.shown[p]
-	w.shown[p] = &shown{e.Args, e.Key, e.Credential, e.Call}
+	w.shown[p] = &shown{e.Args, e.Key, e.Credential, e.Definition, e.Call}
 	if b := w.before[e.Call]; b != nil {
-		before = &shown{b.Args, b.Key, b.Credential, b.Call}
+		before = &shown{b.Args, b.Key, b.Credential, b.Definition, b.Call}
 	}
 	tellArguments(before, e, at != nil && at.N == 1, d)
 	tellCredential(before, e, d)
+	tellDefinition(before, e, d)
 	if e.Outcome.Items != "" {
 		d.add("items %s", e.Outcome.Items.words())
 	}
@@ -313,6 +315,17 @@ func tellCredential(before *shown, e *Event, d *detail) {
 		d.add("NO CREDENTIAL, it was %s", shortKey(last))
 	default:
 		d.add("another credential %s", apart(e.Credential, last))
+	}
+}
+
+// tellDefinition shows the version of the tool's definition where it is news.
+func tellDefinition(before *shown, e *Event, d *detail) {
+	switch {
+	case e.Definition == "" || before != nil && before.def == e.Definition:
+	case before == nil || before.def == "":
+		d.add("definition %s", plainName(e.Definition))
+	default:
+		d.add("definition %s, it was %s", plainName(e.Definition), plainName(before.def))
 	}
 }
 
