@@ -29,6 +29,8 @@ type drawer struct {
 	issuer  bool              // credentials can expire
 	jitter  bool              // jitter can be pinned
 	defined []string          // tools whose definition is on the stage
+
+	connected []string // tools with sessions
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -59,6 +61,9 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 			d.issuer, d.jitter = t.stage.issuer != nil, t.stage.jittered
 			if t.stage.definitions[t.name] != nil {
 				d.defined = append(d.defined, t.name)
+			}
+			if t.stage.sessions[t.name] != nil {
+				d.connected = append(d.connected, t.name)
 			}
 		}
 		p := d.p.Of(t.name)
@@ -161,6 +166,9 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		d.advise(t, &s)
 		if len(d.defined) > 0 {
 			d.schemas(t, &s)
+		}
+		if len(d.connected) > 0 {
+			d.losses(t, &s)
 		}
 		return s
 	})

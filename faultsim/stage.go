@@ -46,6 +46,8 @@ type Stage struct {
 
 	defines     atomic.Bool             // there are definitions of tools
 	definitions map[string]*Definitions // by tool
+	connects    atomic.Bool             // there are sessions with tools
+	sessions    map[string]*Sessions    // by tool
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.

@@ -58,6 +58,7 @@
 //     in a row, where there is a Spend, an Allowance or EscalatesAfter
 //   - access: credentials that expire, where the policy refreshes them
 //   - definitions: schemas that change, where the policy lets arguments be corrected
+//   - sessions: sessions that are lost and cannot be opened, where the adapter declares them
 //   - observation: failures whose words leak, where it declares an Observation
 //   - records: logs and audits that fail, where it declares Sinks
 //

@@ -26,6 +26,7 @@ const (
 	Budgets     Group = "budgets"     // what one action may spend and what many share, where that is declared
 	Access      Group = "access"      // credentials that expire, where the policy refreshes them
 	Definitions Group = "definitions" // schemas that change, where the policy lets arguments be corrected
+	Sessions    Group = "sessions"    // sessions that are lost, where there are such
 	Observed    Group = "observation" // what is handed on of a failure, where that is declared
 	Records     Group = "records"     // logs and audits that fail, where there are sinks
 )
@@ -70,6 +71,7 @@ func shelves() []shelf {
 		{Budgets, allowanceRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.allowance != nil }},
 		{Access, accessRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Refresh.Once }},
 		{Definitions, definitionRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Of(s.Tools[0]).Correct.Once }},
+		{Sessions, sessionRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.sessions }},
 		{Observed, observationRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Observation != nil }},
 		{Records, recordRows, func(s *Setting, _ *faultsim.Adapter) bool { return len(s.Sinks) > 0 }},
 	}
