@@ -132,6 +132,17 @@
 //	look := s.Definitions("weather", `{"unit":["C"]}`, `{"unit":["celsius"]}`).Aside("tools/list")
 //	call := faultsim.Tool(s, "weather", answer, faultsim.Errors{trace.Invalid: ErrUnit})
 //
+// # Sessions
+//
+// [Stage.Sessions] puts sessions with a tool on the stage, for code that dials,
+// keeps a connection and opens another when it is lost. Each call goes over one,
+// by its context; a planned reset or not-connected loses it, and in an outage of
+// class not-connected no other can be opened. The contract is the adapter's Session.
+//
+//	sessions := s.Sessions("orders")
+//	c, err := sessions.Dial(ctx)          // a call of trace.RoleConnect
+//	r, err := place(c.Over(ctx), order)   // place is the tool
+//
 // # Limiters
 //
 // [Stage.Turn] puts the waits at a limiter of the program's own into the trace, so

@@ -33,6 +33,8 @@ type drawer struct {
 	served  *served           // of a tool under test; nil: the code calls tools
 	repeats *invariants.Repeats
 	defined []string // tools whose definition is on the stage
+
+	connected []string // tools with sessions
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -64,6 +66,9 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 			d.issuer, d.jitter = t.stage.issuer != nil, t.stage.jittered
 			if t.stage.definitions[t.name] != nil {
 				d.defined = append(d.defined, t.name)
+			}
+			if t.stage.sessions[t.name] != nil {
+				d.connected = append(d.connected, t.name)
 			}
 		}
 		p := d.p.Of(t.name)
@@ -175,6 +180,9 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		}
 		if len(d.defined) > 0 {
 			d.schemas(t, &s)
+		}
+		if len(d.connected) > 0 {
+			d.losses(t, &s)
 		}
 		return s
 	})

@@ -61,6 +61,8 @@ type house struct {
 	again       bool                    // an operator can have actions done again
 	released    chan struct{}           // closed when crashed processes may go; nil: none has crashed
 	afterlife   atomic.Int64            // calls of crashed processes since
+	connects    atomic.Bool             // there are sessions with tools
+	sessions    map[string]*Sessions    // by tool
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.

@@ -148,6 +148,9 @@ func (x *trial) phases(t *testing.T) {
 		err = x.stage.definitionsFit()
 	}
 	if err == nil {
+		err = x.stage.sessionsFit(x.a.Session != nil)
+	}
+	if err == nil {
 		err = x.stage.caches(x.a.Cache)
 	}
 	if err == nil && !x.drawn {

@@ -513,7 +513,7 @@ func stepsOf(tr *trace.Trace) map[string][]int {
 			records[e.Call] = true
 		}
 		switch e.Kind {
-		case trace.KindBegin, trace.KindCall, trace.KindAnswer, trace.KindWait, trace.KindPublish, trace.KindObservation, trace.KindHit, trace.KindEnd, trace.KindPanic:
+		case trace.KindBegin, trace.KindCall, trace.KindAnswer, trace.KindWait, trace.KindPublish, trace.KindObservation, trace.KindHit, trace.KindClose, trace.KindEnd, trace.KindPanic:
 			if !e.Ambiguous && !records[e.Call] {
 				steps[e.Action] = append(steps[e.Action], i)
 			}

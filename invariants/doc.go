@@ -50,6 +50,13 @@
 // [RejectedPayload], [CorrectionGrounded], [ProtectedArguments] and [CorrectedOnce]
 // name what goes wrong in it.
 //
+// # Sessions
+//
+// A [Session] is the contract of connections whose state is apart from the outcome
+// of a call: one that was lost is not used again, one that others use is not
+// closed, and dials are counted and spaced. It is beside the policy, which says
+// what may be repeated after the loss.
+//
 // # Limiters
 //
 // [RateLimit] and [Concurrency] hold what reaches a tool, over all actions, to the
@@ -230,6 +237,7 @@
 //   - whether attempts may overlap, when and how many: Hedge
 //   - whether the repeat after a refresh counts, callers share one, and credentials are fetched early: Refresh.Extra, Shared, Early
 //   - whether rejected arguments may be corrected, on what evidence and in which fields: Correct.Once, FromError, Fields
+//   - how many dials an action may make, and how long it waits behind one that failed: Session.Dials, Pause
 //   - what an observation promises, and its length: Observation
 //   - whether a record is mandatory, precedes the call, and fails the action: Sink.Mandatory, Before, Degraded
 //   - what a breaker counts, how many probes must succeed, whether a refusal closes it or counts for nothing, how long a probe keeps its place: Breaker.Failures, Successes, RefusalsNeutral, Lease
@@ -250,6 +258,7 @@
 //   - The retryable flag where two tools failed and the policy says different things of them, where items of a batch have a class each, where the outcome can be read in two ways, and where a breaker, the caller or the action's own time ended it.
 //   - Whether the key of a repeat that the model asks for is that of the first: the key must belong to the intent, and outlive the action.
 //   - Requests of one batch at once.
+//   - Waits, and whether an action gave up too early, where a dial failed while it ran: in one program that is an attempt, in another it is none.
 //   - A breaker around the whole action, that counts actions and not attempts.
 //   - Repeats after the retention of their key, and what a caller gets that has left.
 //   - The items of a batch after a restart, and the budget of an action whose

@@ -17,6 +17,7 @@ type Call struct {
 	Key        string          // the idempotency key, where it is not in Args
 	Credential string          // the credential, where it is not in Args
 	Definition string          // the version of the tool's definition that the program has; empty: [Recorder.Definition] says it
+	Session    int             // the session that it goes over or, of [RoleConnect], opens; numbered from 1; 0: not known
 
 	Items Items // of a batch: what it asks for; empty: it is none
 }
@@ -64,7 +65,7 @@ func (r *Recorder) Call(ctx context.Context, c Call) Pending {
 	e.At, e.Kind, e.Role, e.Call = at, KindCall, c.Role, p.number
 	p.place(e)
 	e.Key, e.Args, e.Deadline = p.hidden, args, r.deadline(ctx)
-	e.Definition = version
+	e.Definition, e.Session = version, c.Session
 	e.Layer, e.Outcome.Items = layerOf(ctx, p.op), r.hideItems(c.Items)
 	if cred != "" {
 		e.Credential = r.hideText(KeepCredential, cred)

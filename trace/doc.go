@@ -32,8 +32,8 @@
 //   - A hit is an answer without a call, from a cache or from a request that
 //     another action had under way. [Recorder.Hit] records it.
 //   - A call can have another [Role] than that of an attempt: fetching
-//     credentials or definitions of tools, asking what became of an attempt, or
-//     writing a record to a log or an audit trail. It is in the trace and counts as nothing else.
+//     credentials or definitions of tools, opening a session, asking what became of
+//     an attempt, or writing a record to a log or an audit trail. It is in the trace and counts as nothing else.
 //   - A served call is an action of a program that is itself a tool:
 //     [Recorder.Serve] records it with the caller's key and arguments, and
 //     [Recorder.Effect] the work that the program does without another tool.
@@ -100,6 +100,8 @@
 //
 // A tool's schema can change between two calls. [Recorder.Definition] says which
 // version the program has; it is recorded with each call and is no argument.
+// So is the session that a call goes over, by its number ([Call].Session);
+// [Recorder.Closed] records that the program closed one.
 //
 // A Recorder keeps no value in clear unless it is told to. Keep allows fields by
 // their dotted path; every other value becomes a digest such as "~xQGLhtm4bxhFBEo8",
