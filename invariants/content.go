@@ -36,6 +36,7 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 		},
 		Hint: hintText{p.Hint.Use, span(p.Hint.Limit), p.Hint.Over, p.Hint.Jitter, p.Hint.Classes, p.Hint.Resets},
 		Late: p.Late, BudgetLate: p.BudgetLate, Key: p.Key, Reconcile: p.Reconcile, Hedge: hedgeText{span(p.Hedge.After), p.Hedge.Max}, Winner: p.Winner, Repeatable: p.Repeatable, Tools: p.Tools, Refresh: refreshText(p.Refresh),
+		Restart: p.Restart, RestartBudget: p.RestartBudget,
 	})
 }
 
@@ -56,6 +57,7 @@ func (p *Policy) UnmarshalJSON(text []byte) error {
 		},
 		Hint: Hint{t.Hint.Use, time.Duration(t.Hint.Limit), t.Hint.Over, t.Hint.Jitter, t.Hint.Classes, t.Hint.Resets},
 		Late: t.Late, BudgetLate: t.BudgetLate, Key: t.Key, Reconcile: t.Reconcile, Hedge: Hedge{time.Duration(t.Hedge.After), t.Hedge.Max}, Winner: t.Winner, Repeatable: t.Repeatable, Tools: t.Tools, Refresh: Refresh(t.Refresh),
+		Restart: t.Restart, RestartBudget: t.RestartBudget,
 	}
 	return nil
 }
@@ -83,6 +85,9 @@ type policyText struct {
 	Repeatable  bool          `json:"repeatable,omitzero"`
 
 	Refresh refreshText `json:"refresh,omitzero"`
+
+	Restart       AfterRestart       `json:"restart,omitzero"`
+	RestartBudget BudgetAfterRestart `json:"restartBudget,omitzero"`
 
 	Tools map[string]Policy `json:"tools,omitempty"`
 }

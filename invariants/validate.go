@@ -33,6 +33,7 @@ func (p *Policy) Validate() error {
 	v.hedge(p)
 	v.refresh(p)
 	v.restart(p)
+	v.restartBudget(p)
 	for _, d := range []struct {
 		field string
 		value time.Duration
