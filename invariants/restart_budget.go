@@ -62,6 +62,21 @@ func (p *Policy) budgetFrom(a *trace.Action, begin time.Duration, event int) tim
 	return begin
 }
 
+// budgetEnds reports whether the budget ends with the action. It counts from
+// begin, or from a restart before the first attempt: a program that died at a
+// write may have had nothing on record by then.
+func (p *Policy) budgetEnds(a *trace.Action, begin time.Duration) bool {
+	if a.End-p.budgetFrom(a, begin, -1) == p.Budget {
+		return true
+	}
+	for _, r := range crashesSince(a, -1, a.Attempts[0].Event) {
+		if r.Write > 0 && r.UpEvent >= 0 && a.End-r.Up == p.Budget {
+			return true
+		}
+	}
+	return false
+}
+
 // outOfTime reports whether the budget was used up when the action ended or,
 // where each life of the process has all of it, when one of them did: what was
 // decided then may have outlived it.

@@ -93,7 +93,8 @@ func endedByTime(p *Policy, a *trace.Action) bool {
 	last := &a.Attempts[len(a.Attempts)-1]
 	p, begin := p.governs(a, last)
 	return a.Deadline != 0 && a.End == a.Deadline && (p.Late == LateWait || last.End == a.End) ||
-		a.Cancelled() && a.Cancel <= a.End || p.Budget > 0 && a.End-p.budgetFrom(a, begin, -1) == p.Budget
+		a.Cancelled() && a.Cancel <= a.End ||
+		p.Budget > 0 && p.budgetEnds(a, begin)
 }
 
 // wantsMore reports whether the policy asks for a further attempt where the

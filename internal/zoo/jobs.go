@@ -53,6 +53,8 @@ func rightJobs() []Specimen {
 		{Name: "persisted-job", Adapter: revivable(jobPolicy(), func(*clerk) {})},
 		{Name: "persisted-job-with-a-budget", Adapter: revivable(jobBudget(), func(c *clerk) { c.budget = jobBudget().Budget })},
 		{Name: "persisted-job-with-a-budget-for-each-start", Adapter: revivable(jobBudgetAnew(), func(c *clerk) { c.budget, c.agesAnew = jobBudget().Budget, true })},
+		{Name: "persisted-job-cut-by-its-budget", Adapter: revivable(jobCut(jobBudget()), func(c *clerk) { c.budget, c.cuts = jobCut(jobBudget()).Budget, true })},
+		{Name: "persisted-job-cut-by-its-budget-for-each-start", Adapter: revivable(jobCut(jobBudgetAnew()), func(c *clerk) { c.budget, c.cuts, c.agesAnew = jobCut(jobBudget()).Budget, true, true })},
 		{Name: "persisted-job-without-a-key", Adapter: revivable(jobUnkeyed(), func(c *clerk) { c.unkeyed = true })},
 		{Name: "persisted-job-that-asks", Adapter: revivable(jobAsking(), func(c *clerk) { c.asks = true })},
 		{Name: "persisted-job-with-a-lease", Adapter: revivable(jobPolicy(), func(c *clerk) { c.lease = limit })},
@@ -80,6 +82,12 @@ func jobBudget() invariants.Policy {
 func jobBudgetAnew() invariants.Policy {
 	p := jobBudget()
 	p.ID, p.RestartBudget = "job/v8", invariants.BudgetBeginsAnew
+	return p
+}
+
+// jobCut has a short budget that ends what is under way, an attempt or a wait.
+func jobCut(p invariants.Policy) invariants.Policy {
+	p.ID, p.Budget, p.BudgetCuts, p.BudgetLate = p.ID+"+cut", 5*time.Second, true, invariants.LateWait
 	return p
 }
 
