@@ -35,6 +35,7 @@ func TestWhatARestartDoesToTheBudget(t *testing.T) {
 	hinted := func(write int) *tracetest.Script {
 		return pay(begin()).Hint(throttle, 20*sec).Crash(write).After(6 * sec).Restart()
 	}
+	tools := Policy{ID: "all/v1", MaxAttempts: 1, Key: "k", Restart: RestartResumes, Tools: map[string]Policy{"bank": anew(13 * sec)}}
 	for _, c := range []struct {
 		name string
 		p    Policy
@@ -59,6 +60,9 @@ func TestWhatARestartDoesToTheBudget(t *testing.T) {
 		{"not begun before the restart", anew(13 * sec), pay(pay(crashes(begin(), 1)).Answer(transient).After(10 * sec)).Answer(ok).End(), "", ""},
 		{"not begun before the restart, and given up", anew(13 * sec), pay(begin().Crash(0).After(3600 * sec).Restart()).Answer(transient).FailFor(trace.ReasonBudget), "conforms", "was given up after attempt 1"},
 		{"lost in flight, and again", anew(13 * sec), pay(pay(begin()).After(sec).Crash(0).After(3600 * sec).Restart()).Answer(ok).End(), "", ""},
+		{"that of one tool begins anew", tools, pay(long()).Answer(ok).End(), "", ""},
+		{"that of one tool begins anew, and nothing is asked", tools, long().FailFor(trace.ReasonBudget), "survives-restart", "given up by the restart"},
+		{"that of one tool begins anew, and is over", tools, pay(again().After(20 * sec)).Answer(ok).End(), "within-budget", "was called 7s after the budget of 13s was spent"},
 		{"an attempt is given what is left of it", cuts, cutLate(13 * sec).Answer(ok).End(), "", ""},
 		{"an attempt is given more than what is left of it", cuts, cutLate(14 * sec).Answer(ok).End(), "within-budget", "was given more time than the 13s that were left"},
 	} {
