@@ -263,8 +263,10 @@
 // the trial closes and are in no trace, a call that was under way is done at the
 // tool and answered to nobody, and what its action returns is dropped. The
 // attempts of the action are numbered on. The policy says what a restart leads
-// to, see [invariants.AfterRestart]; Check then draws a crash in half of its
-// schedules, but for those with actions at once.
+// to, see [invariants.AfterRestart], and what is left of the action's own budget,
+// see [invariants.BudgetAfterRestart]; Check then draws a crash in half of its
+// schedules, but for those with actions at once. A process that is told to stop,
+// and given time for it, is played as one that dies.
 //
 // # An operator's retry
 //

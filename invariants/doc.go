@@ -142,7 +142,9 @@
 // are in memory ([RestartInterrupts]) the action ends as interrupted and calls
 // nothing: [InterruptedAuditable]. A program that died at the instant of an answer
 // may not have written it down, and one that died at a write may have written
-// down an attempt that it never made: both are legal either way.
+// down an attempt that it never made: both are legal either way. Whether the time
+// in which the process was down counts for the action's own budget, or each restart
+// begins it anew, is [Policy.RestartBudget].
 //
 // # Circuit breakers
 //
@@ -231,7 +233,7 @@
 //   - whether a hint starts the backoff anew: Hint.Resets
 //   - jitter, and whether the cap comes before or after it: Backoff.Jitter, Backoff.CapIs
 //   - a next attempt that does not fit: Late for the caller's deadline, BudgetLate for the own budget (stop at once, or begin the wait)
-//   - what a restart leads to: Restart (it resumes, or it interrupts)
+//   - what a restart leads to: Restart (it resumes, or it interrupts), and whether the own budget goes on or begins anew: RestartBudget
 //   - whether the budget ends an attempt under way: BudgetCuts
 //   - which wins, a cancel or a success of a tool that ignores it: Winner
 //   - whether attempts may overlap, when and how many: Hedge
@@ -261,8 +263,10 @@
 //   - Waits, and whether an action gave up too early, where a dial failed while it ran: in one program that is an attempt, in another it is none.
 //   - A breaker around the whole action, that counts actions and not attempts.
 //   - Repeats after the retention of their key, and what a caller gets that has left.
-//   - The items of a batch after a restart, and the budget of an action whose
-//     process died before its first attempt: what was written down by then is not
-//     seen.
+//   - A clean drain: an attempt that a stopping process gives back counts as one
+//     that a crash cuts off does.
+//   - The items of a batch after a restart, and a budget that goes on over the
+//     death of the process before the first attempt: what was written down by
+//     then is not seen.
 //   - The windows are exact. They suit virtual time, not recordings in real time.
 package invariants

@@ -66,7 +66,7 @@ func (p *Policy) again(a *trace.Action, at *trace.Attempt) (again, clear bool) {
 	if !at.Seen || at.Outcome.Items != "" || p.mends(at.Outcome.Class) || p.corrects(&at.Outcome) || forgotten(a, at) {
 		return false, false
 	}
-	ownTime := p.Budget > 0 && at.End-a.Begin >= p.Budget && ownTimeout(at.Outcome.Class) == trace.Timeout
+	ownTime := p.Budget > 0 && at.End-p.budgetFrom(a, a.Begin, at.Event) >= p.Budget && ownTimeout(at.Outcome.Class) == trace.Timeout
 	asks := p.Reconcile && p.effect(&at.Outcome) == trace.EffectUnknown
 	again, clear = p.repeats(at.Outcome), !ownTime && !asks
 	if o, _, two := secondReading(at); two && (!o.Failed() || p.repeats(o) != again) {

@@ -113,6 +113,8 @@ func (p *Policy) rulesOfTools() []Invariant {
 			inv = WaitsInWindow(*p)
 		case inv.Name == "within-budget":
 			inv = WithinBudget(*p)
+		case inv.Name == "survives-restart":
+			inv = SurvivesRestart(*p)
 		case inv.Name == "no-last-delay":
 			inv = noLastDelay(p, true)
 		case inv.Name == "honest-ending":

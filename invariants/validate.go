@@ -34,6 +34,7 @@ func (p *Policy) Validate() error {
 	v.refresh(p)
 	v.restart(p)
 	v.correct(p)
+	v.restartBudget(p)
 	for _, d := range []struct {
 		field string
 		value time.Duration
