@@ -112,7 +112,29 @@ func (sc *scene) excuses(a *trace.Action, from, to time.Duration) bool {
 			return true
 		}
 	}
+	for _, c := range sc.turns(a, from) {
+		if !c.ok {
+			return true
+		}
+	}
 	return sc.unaudited(a, from)
+}
+
+// turns lists those of the action's turns that it had asked for before an
+// instant and had not got by then.
+func (sc *scene) turns(a *trace.Action, at time.Duration) (list []sideCall) {
+	if len(sc.side) == 0 {
+		return nil
+	}
+	for _, c := range sc.side[a.Name] {
+		if c.from >= at {
+			break
+		}
+		if c.role == trace.RoleTurn && c.to > at {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // unaudited reports whether the last try to write a record that must be kept

@@ -176,6 +176,16 @@ func (w *walk) read(o trace.Outcome, at time.Duration) {
 	}
 }
 
+// queued takes out of the wait what was left of a turn that was asked for before
+// the answer, as a hedge does that waits at a limiter.
+func (w *walk) queued(to time.Duration) {
+	for _, c := range w.sc.turns(w.a, w.end) {
+		if c.to <= to {
+			w.side = max(w.side, c.to-w.end)
+		}
+	}
+}
+
 // aside takes the calls that are no attempts out of the wait: it may begin
 // when they have been answered, and fresh credentials need no wait at all. Of
 // an end it takes the records out.
@@ -190,6 +200,9 @@ func (w *walk) aside() {
 			w.side = max(w.side, c.to-w.end)
 		}
 		w.fresh = w.fresh || w.then != nil && c.role == trace.RoleAuth && w.went.Class == trace.Unauthenticated
+	}
+	if w.then != nil {
+		w.queued(to)
 	}
 	if w.sink != nil {
 		w.held = plus(w.held, w.sink.holds(&w.sc, w.a, w.end, to))
