@@ -302,7 +302,7 @@ func (d *Decision) limit(w wait, at time.Duration, l limit, set bool) {
 	if !set || w.hi < left {
 		return
 	}
-	d.also |= reasonSet(l.reason)
+	d.also |= reasonSet(l.reason) | reasonSet(trace.ReasonEscalated) // what stands in for the answer may say so, as after any other failure
 	reason, end := l.reason, at
 	if w.hinted {
 		d.also |= reasonSet(trace.ReasonHintTooLong)
