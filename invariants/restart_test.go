@@ -117,6 +117,8 @@ func TestARestartInterrupts(t *testing.T) {
 		{"done before, and told as interrupted", crashes(pay(begin()).Answer(ok), 2).FailFor(trace.ReasonInterrupted), "", ""},
 		{"refused before, and told so", crashes(pay(begin()).Answer(forbidden), 2).FailFor(trace.ReasonRefused), "", ""},
 		{"refused before, and told in its own words", crashes(pay(begin()).Answer(forbidden), 2).Fail("forbidden"), "", ""},
+		{"not begun, and begun afresh", pay(pay(crashes(begin(), 1)).Answer(transient).After(10 * sec)).Answer(ok).End(), "", ""},
+		{"begun afresh, and gone on with", pay(crashes(pay(crashes(begin(), 1)).Answer(transient).After(sec), 0)).Answer(ok).End(), "interrupted-auditable", "bank was called after the restart"},
 		{"told an hour late", inWait().After(3600 * sec).FailFor(trace.ReasonInterrupted), "conforms", "too late"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
