@@ -2,6 +2,8 @@ package faultsim_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -59,4 +61,25 @@ func poster(run func(context.Context, func(context.Context) error) error) faults
 			}
 		},
 	}
+}
+
+// net/http returns the cause of a context that ends, and a program that wraps it
+// keeps its last error.
+func TestCauseOfAnEndedAttemptIsItsError(t *testing.T) {
+	slow := errors.New("the attempt took too long")
+	a := poster(func(ctx context.Context, post func(context.Context) error) error {
+		ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Second, slow)
+		defer cancel()
+		if err := post(ctx); err != nil {
+			return fmt.Errorf("post: %w", err)
+		}
+		return nil
+	})
+	a.Policy.Attempt = 2 * time.Second
+	r := faultsim.Trial(t, a, faultsim.One(faultsim.Fault{Hang: true}))
+	require.NoError(t, r.Err)
+	assert.Empty(t, r.Findings)
+	action := r.Trace.Actions()[0]
+	assert.Equal(t, trace.Timeout, action.Attempts[0].Outcome.Class)
+	assert.Contains(t, action.Error, slow.Error())
 }
