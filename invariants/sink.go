@@ -296,7 +296,7 @@ func (k Sink) audited() Invariant {
 				return v
 			}
 			records := k.records(&sc, a, a.Begin, a.End)
-			if text, advice := k.untold(a, records); text != "" {
+			if text, advice := k.untold(&sc, a, records); text != "" {
 				event := -1
 				if len(records) > 0 {
 					event = records[len(records)-1].event
@@ -320,7 +320,7 @@ func (k *Sink) unrecorded(sc *scene, a *trace.Action) *trace.Attempt {
 
 // untold words an end that does not agree with the records that were written
 // until then.
-func (k *Sink) untold(a *trace.Action, records []sideCall) (text, advice string) {
+func (k *Sink) untold(sc *scene, a *trace.Action, records []sideCall) (text, advice string) {
 	written := false
 	for _, c := range records {
 		written = written || c.ok && c.answer < a.EndEvent
@@ -330,6 +330,9 @@ func (k *Sink) untold(a *trace.Action, records []sideCall) (text, advice string)
 	switch {
 	case written || good == nil:
 		return "", ""
+	case success && len(records) == 0 && k.behind(sc, a):
+		return fmt.Sprintf("the action returned its success before it wrote the record to %s", k.Name),
+			"write the record before the action returns, and look at its error: what a goroutine still has to do may never be done"
 	case success && len(records) == 0:
 		return fmt.Sprintf("the action succeeded and wrote no record to %s", k.Name), "write the record on every way out that reports a success"
 	case success && !k.Degraded:
@@ -340,6 +343,16 @@ func (k *Sink) untold(a *trace.Action, records []sideCall) (text, advice string)
 			"say that it was done and is not on record, so that nobody does it again: escalated, partial or outcome-unknown"
 	}
 	return "", ""
+}
+
+// behind reports whether a record came when the action had ended.
+func (k *Sink) behind(sc *scene, a *trace.Action) bool {
+	for _, c := range sc.side[a.Name] {
+		if c.tool == k.Name && c.observes() && c.event > a.EndEvent {
+			return true
+		}
+	}
+	return false
 }
 
 // denying lists the reasons that a caller reads as: it was not done.

@@ -81,6 +81,7 @@ func TestSinkRules(t *testing.T) {
 		{"not on record", audit, "audited", missing(done()).End(), "the action succeeded, and its record in audit was not written"},
 		{"never tried", audit, "audited", done().End(), "the action succeeded and wrote no record to audit"},
 		{"tried, and a success", degraded, "audited", missing(done()).End(), ""},
+		{"written behind the end", audit, "audited", done().End().Record(trace.RoleAudit, "audit").Answer(trace.OK), "the action returned its success before it wrote the record to audit"},
 		{"never tried, though degraded", degraded, "audited", done().End(), "the action succeeded and wrote no record to audit"},
 		{"told as it is", audit, "audited", missing(done()).FailFor(trace.ReasonEscalated), ""},
 		{"told as exhausted", audit, "audited", missing(done()).FailFor(trace.ReasonExhausted), "w has done its work, the record in audit was not written, and the action ended as exhausted, as if nothing had been done"},

@@ -1,0 +1,22 @@
+package invariants_test
+
+import (
+	"testing"
+
+	. "github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+	"github.com/stretchr/testify/require"
+)
+
+// An action that hangs at the program's own limiter is no fault of the tool.
+func TestAHangAtALimiterIsNamed(t *testing.T) {
+	const said = "the action has not returned after 1m0s"
+	found := Find(tries(transient).Record(trace.RoleTurn, "gate").Trouble(trace.KindHang, said).Trace(), Returns())
+	require.Len(t, found, 1)
+	require.Equal(t, said+" and waits for its turn at gate", found[0].Text)
+	require.Contains(t, found[0].Advice, "give each place back")
+
+	found = Find(tries(transient).Record(trace.RoleTurn, "gate").Answer(trace.OK).Trouble(trace.KindHang, said).Trace(), Returns())
+	require.Len(t, found, 1)
+	require.Equal(t, said, found[0].Text)
+}
