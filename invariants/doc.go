@@ -241,6 +241,12 @@
 //   - The retryable flag where two tools failed and the policy says different things of them, where items of a batch have a class each, where the outcome can be read in two ways, and where a breaker, the caller or the action's own time ended it.
 //   - Whether the key of a repeat that the model asks for is that of the first: the key must belong to the intent, and outlive the action.
 //   - Requests of one batch at once.
+//   - Why a series stops where another one decides that began at the same instant:
+//     an action that asks several tools at once is best plugged in branch by
+//     branch, with an adapter for each.
+//   - Requests that several actions share and that live on when the caller who
+//     began them has left. They look like calls after its end: a [Cache] judges
+//     requests that live in the context of one of the callers.
 //   - A breaker around the whole action, that counts actions and not attempts.
 //   - Repeats after the retention of their key, and what a caller gets that has left.
 //   - The items of a batch after a restart, and the budget of an action whose

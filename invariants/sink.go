@@ -197,16 +197,24 @@ func (k *Sink) fate(c *sideCall) string {
 	return fmt.Sprintf("that took %v", c.to-c.from)
 }
 
-const kept = "let the record fail by itself: write it under a time limit of its own, recover its panics, and drop its error"
+// kept says how a record is kept from doing harm. The error of one that must be
+// written decides how the action ends.
+func (k *Sink) kept() string {
+	text := "let the record fail by itself: write it under a time limit of its own, recover its panics, and "
+	if k.Mandatory {
+		return text + "take what is left, its error, for the contract of the sink only"
+	}
+	return text + "drop its error"
+}
 
 // disturbs words what the action did that the policy does not allow, behind the
 // record; e is the event that shows it.
 func (k *Sink) disturbs(by *Contract, sc scene, a *trace.Action, c *sideCall) (text, advice string, e int) {
 	if text, e := k.broke(sc.tr, a, c); text != "" {
-		return text, kept, e
+		return text, k.kept(), e
 	}
 	if text, e := k.delayed(&sc, a); text != "" {
-		return text, kept, e
+		return text, k.kept(), e
 	}
 	for i := range a.Series {
 		w := by.Policy.walk(sc, a, &a.Series[i])
@@ -221,7 +229,7 @@ func (k *Sink) disturbs(by *Contract, sc scene, a *trace.Action, c *sideCall) (t
 				text = k.dishonest(&by.Policy, &sc, a, answer)
 			}
 			if text != "" {
-				return text, kept, after
+				return text, k.kept(), after
 			}
 		}
 	}
