@@ -39,6 +39,7 @@ func TestARestartChangesNothing(t *testing.T) {
 	leased := with(kept(), func(p *Policy) { p.Attempt = 30 * sec })
 	once := with(kept(), func(p *Policy) { p.MaxAttempts = 1 })
 	undeclared := with(kept(), func(p *Policy) { p.Restart = "" })
+	next := func(s *tracetest.Script) *tracetest.Script { return s.Key("k2").Call("bank", `{"n":8}`) }
 	plain := func(s *tracetest.Script) *tracetest.Script { return s.Call("bank", `{"n":7}`) }
 	for _, c := range []struct {
 		name string
@@ -81,6 +82,8 @@ func TestARestartChangesNothing(t *testing.T) {
 		{"died with the next one written down", kept(), pay(crashes(pay(begin()).Answer(transient).After(10*sec), 3).After(20 * sec)).Answer(ok).End(), "", ""},
 		{"a refusal that was not written down", kept(), pay(crashes(pay(begin()).Answer(forbidden), 2)).Answer(ok).End(), "", ""},
 		{"a refusal that was, and is asked again", kept(), pay(crashes(pay(begin()).Answer(forbidden).After(sec), 0)).Answer(ok).End(), "no-retry-after-refusal", ""},
+		{"the next page written down, and not made", kept(), next(next(crashes(pay(begin()).Answer(ok), 2)).Answer(transient).After(20 * sec)).Answer(ok).End(), "", ""},
+		{"the next page, and too late", kept(), next(next(crashes(pay(begin()).Answer(ok), 2)).Answer(transient).After(21 * sec)).Answer(ok).End(), "waits-in-window", "the latest is 20s"},
 		{"nothing is promised", undeclared, pay(inWait()).Answer(ok).End(), "", ""},
 		{"it never comes back", kept(), pay(begin()).Answer(transient).Crash(0), "", ""},
 		{"published before it died, and again", kept(), crashes(pay(begin()).Answer(ok).Publish(trace.ReasonSuccess), 3).Publish(trace.ReasonSuccess).End(), "", ""},

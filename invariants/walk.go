@@ -52,14 +52,27 @@ func (p *Policy) walk(sc scene, a *trace.Action, s *trace.Series) walk {
 		w.auto.Cancel(a.Cancel)
 	}
 	w.a = a
-	if len(a.Restarts) > 0 && s.Attempts[0].Event == a.Attempts[0].Event {
-		early := crashesSince(a, -1, s.Attempts[0].Event)
+	if len(a.Restarts) > 0 {
+		before := attemptBefore(a, s.Attempts[0].Event)
+		early := crashesSince(a, before, s.Attempts[0].Event)
 		w.auto.phantoms = writes(early)
-		if p.Budget > 0 && len(early) > 0 {
+		if before < 0 && p.Budget > 0 && len(early) > 0 {
 			w.i = len(s.Attempts) // whether it knows when it began is not to be seen
 		}
 	}
 	return w
+}
+
+// attemptBefore is the event of the action's latest attempt before an event; -1:
+// there is none.
+func attemptBefore(a *trace.Action, event int) int {
+	before := -1
+	for i := range a.Attempts {
+		if e := a.Attempts[i].Event; e < event {
+			before = max(before, e)
+		}
+	}
+	return before
 }
 
 func (w *walk) next() bool {
