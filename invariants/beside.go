@@ -112,12 +112,25 @@ func (sc *scene) excuses(a *trace.Action, from, to time.Duration) bool {
 			return true
 		}
 	}
-	for _, c := range sc.turns(a, from) {
-		if !c.ok {
+	return sc.turned(a, from) || sc.unaudited(a, from)
+}
+
+// turned reports whether the action did not get a turn for which it waited at an
+// instant.
+func (sc *scene) turned(a *trace.Action, at time.Duration) bool {
+	return slices.ContainsFunc(sc.turns(a, at), func(c sideCall) bool { return !c.ok })
+}
+
+// denied reports whether what the action asked for beside its attempts, from an
+// instant on, was not to be had: a turn, credentials, or word of an attempt. That
+// is then its last error.
+func (sc *scene) denied(a *trace.Action, from time.Duration) bool {
+	for _, c := range sc.between(a, from, a.End) {
+		if !c.observes() && !c.ok {
 			return true
 		}
 	}
-	return sc.unaudited(a, from)
+	return sc.turned(a, from)
 }
 
 // turns lists those of the action's turns that it had asked for before an
