@@ -184,7 +184,7 @@ func (s *Series) byClass(o *trace.Outcome, at time.Duration) (Decision, bool) {
 		return Decision{}, false
 	}
 	if s.own(o) && !s.p.retries(o) {
-		d = ownConflict(d)
+		d = s.p.ownConflict(d)
 	}
 	d.also |= reasonSet(trace.ReasonEscalated)
 	if !s.affords() {
