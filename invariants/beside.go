@@ -180,6 +180,16 @@ func (sc *scene) heldUp(a *trace.Action, from, to time.Duration) (d time.Duratio
 	return d
 }
 
+// turnsTook is for how long the action waited for turns between two instants.
+func (sc *scene) turnsTook(a *trace.Action, from, to time.Duration) (d time.Duration) {
+	for _, c := range sc.between(a, from, to) {
+		if c.role == trace.RoleTurn && c.to <= to {
+			d += c.to - c.from
+		}
+	}
+	return d
+}
+
 // reconciled reports whether the action asked what became of an attempt and
 // was answered: its success may rest on that.
 func (sc *scene) reconciled(a *trace.Action) bool {

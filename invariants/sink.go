@@ -275,10 +275,14 @@ func (k *Sink) delayed(sc *scene, a *trace.Action) (text string, e int) {
 	if len(a.Attempts) > 0 {
 		to, e = a.Attempts[0].Begin, a.Attempts[0].Event
 	}
-	if k.disturbed(k.records(sc, a, a.Begin, to)) == nil || timeUp(a) && len(a.Attempts) == 0 {
+	records := k.records(sc, a, a.Begin, to)
+	for len(records) > 0 && records[len(records)-1].event > e {
+		records = records[:len(records)-1] // what came behind the attempt has not held it up
+	}
+	if k.disturbed(records) == nil || timeUp(a) && len(a.Attempts) == 0 {
 		return "", -1
 	}
-	switch late := to - a.Begin - k.holds(sc, a, a.Begin, to); {
+	switch late := to - a.Begin - k.holds(sc, a, a.Begin, to) - sc.turnsTook(a, a.Begin, to); {
 	case len(a.Attempts) == 0 && a.Ended && !k.Before:
 		return "the action ended without an attempt", e
 	case len(a.Attempts) > 0 && late > 0 && sc.heldUp(a, a.Begin, to) > 0:
