@@ -29,7 +29,9 @@ type Adapter struct {
 
 	// Subject builds the code under test on the stage's doubles and returns
 	// one action of it. It is called afresh for each trial, inside the bubble
-	// of virtual time.
+	// of virtual time. Of code that asks several tools at once give each branch
+	// an adapter of its own: what one does because another has failed is not
+	// known here.
 	Subject func(*Stage) Action
 
 	// Pages is how many requests of the main tool an action needs when nothing
@@ -131,6 +133,7 @@ type Adapter struct {
 	// its requests; the code tells of each hit with [Stage.Hit]. With it, [Check]
 	// draws actions with pauses around its times. Nil: there is none.
 	Cache *invariants.Cache
+
 	// Repeats is the contract of a tool that is itself the code under test. It
 	// is set by [Served], which such an adapter is built with. Nil: the code
 	// under test calls tools.

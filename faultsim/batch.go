@@ -136,6 +136,7 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 	switch {
 	case ended != 0:
 		out, o, err = nil, trace.Outcome{Class: ended}, c.ctx.Err()
+		c.s.answered(a, answer{}, callError{call: c.p.Number(), err: context.Cause(c.ctx)}) // whoever says why it ended has kept the error as well
 	case f.class() != trace.OK && f.Items == "":
 		out, o, err = nil, trace.Outcome{Class: f.Class, Hint: f.Hint}, c.errs.render(&f)
 	default:

@@ -89,7 +89,7 @@ func (x *exchange) unsendable(err error) error {
 func (x *exchange) answer(f *Fault) (*http.Response, error) {
 	ctx := x.req.Context()
 	if ended := x.s.enter(x.r.tool, f, ctx); ended != 0 {
-		x.over(trace.Outcome{Class: ended}, nil, ctx.Err())
+		x.over(trace.Outcome{Class: ended}, nil, context.Cause(ctx))
 		return nil, context.Cause(ctx)
 	}
 	defer x.s.leave(x.r.tool)
@@ -106,7 +106,7 @@ func (x *exchange) answer(f *Fault) (*http.Response, error) {
 		return nil, x.s.buried()
 	}
 	if ended != 0 {
-		x.over(trace.Outcome{Class: ended}, nil, ctx.Err())
+		x.over(trace.Outcome{Class: ended}, nil, context.Cause(ctx))
 		return nil, context.Cause(ctx)
 	}
 	reply := x.reply(f)

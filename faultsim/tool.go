@@ -80,10 +80,19 @@ func (c *call[In, Out]) run() (out Out, err error) {
 	return out, err
 }
 
+// cut is the answer to a call whose context has ended. Whoever says why it did,
+// by the context's cause, has kept the error as well.
+func (c *call[In, Out]) cut(ended trace.Class) (none Out, o trace.Outcome, err error) {
+	if err = c.ctx.Err(); context.Cause(c.ctx) != err {
+		c.own = context.Cause(c.ctx)
+	}
+	return none, trace.Outcome{Class: ended}, err
+}
+
 // answer plays the fault.
 func (c *call[In, Out]) answer(f *Fault) (out Out, o trace.Outcome, err error) {
 	if ended := c.s.enter(c.t, f, c.ctx); ended != 0 {
-		return out, trace.Outcome{Class: ended}, c.ctx.Err()
+		return c.cut(ended)
 	}
 	defer c.s.leave(c.t)
 	worked := false
@@ -97,8 +106,7 @@ func (c *call[In, Out]) answer(f *Fault) (out Out, o trace.Outcome, err error) {
 	}
 	timing := double.Timing{Latency: f.Latency, Hang: f.Hang, Deaf: f.Deaf}
 	if ended := timing.Play(c.ctx, nil, c.p); ended != 0 {
-		var none Out
-		return none, trace.Outcome{Class: ended}, c.ctx.Err()
+		return c.cut(ended)
 	}
 	if f.class() != trace.OK {
 		return c.failure(f)

@@ -2,6 +2,8 @@ package faultsim_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -58,5 +60,60 @@ func poster(run func(context.Context, func(context.Context) error) error) faults
 				})
 			}
 		},
+	}
+}
+
+// net/http returns the cause of a context that ends, and a program that wraps it
+// keeps its last error.
+func TestCauseOfAnEndedAttemptIsItsError(t *testing.T) {
+	slow := errors.New("the attempt took too long")
+	a := poster(func(ctx context.Context, post func(context.Context) error) error {
+		ctx, cancel := context.WithTimeoutCause(ctx, 2*time.Second, slow)
+		defer cancel()
+		if err := post(ctx); err != nil {
+			return fmt.Errorf("post: %w", err)
+		}
+		return nil
+	})
+	a.Policy.Attempt = 2 * time.Second
+	r := faultsim.Trial(t, a, faultsim.One(faultsim.Fault{Hang: true}))
+	require.NoError(t, r.Err)
+	assert.Empty(t, r.Findings)
+	action := r.Trace.Actions()[0]
+	assert.Equal(t, trace.Timeout, action.Attempts[0].Outcome.Class)
+	assert.Contains(t, action.Error, slow.Error())
+}
+
+// A program that says why its attempt ended, by the cause that it gave the context,
+// keeps its last error too.
+func TestCauseStandsForTheErrorOfTheContext(t *testing.T) {
+	slow := errors.New("the attempt took too long")
+	first := func(s *faultsim.Stage) func(context.Context) error {
+		one := faultsim.Tool(s, "api", func(context.Context, string) (int, error) { return 1, nil }, faultsim.Errors{})
+		return func(ctx context.Context) error { _, err := one(ctx, "a"); return err }
+	}
+	many := func(s *faultsim.Stage) func(context.Context) error {
+		all := faultsim.Batch(s, "api", func(id string) string { return id }, func(context.Context, string) (int, error) { return 1, nil }, faultsim.Errors{})
+		return func(ctx context.Context) error { _, err := all(ctx, []string{"a"}); return err }
+	}
+	for name, tool := range map[string]func(*faultsim.Stage) func(context.Context) error{"function": first, "batch": many} {
+		for said, clean := range map[error]bool{slow: true, errors.New("it failed"): false} {
+			a := poster(nil)
+			a.Policy.Attempt = 2 * time.Second
+			a.Subject = func(s *faultsim.Stage) faultsim.Action {
+				call := tool(s)
+				return func(ctx context.Context) (any, error) {
+					one, cancel := context.WithTimeoutCause(ctx, 2*time.Second, slow)
+					defer cancel()
+					if call(one) != nil {
+						return nil, said
+					}
+					return nil, nil
+				}
+			}
+			r := faultsim.Trial(t, a, faultsim.One(faultsim.Fault{Hang: true}))
+			require.NoError(t, r.Err, name)
+			assert.Equal(t, clean, len(r.Findings) == 0, "%s, %v: %v", name, said, r.Findings)
+		}
 	}
 }

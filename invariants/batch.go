@@ -27,8 +27,9 @@ import (
 //
 // retry lists the classes of an item's failure that a retry may mend; none:
 // transient, throttled, timeout, reset and not-connected. A request that
-// failed as a whole leaves its items as that failure says. Requests at once
-// are not judged, and neither are calls that name no items.
+// failed as a whole leaves its items as that failure says, so list what
+// Policy.Retry does. Requests at once are not judged, and neither are calls that
+// name no items.
 func BatchRetry(retry ...trace.Class) Invariant {
 	again := classSet(retry...)
 	if len(retry) == 0 {

@@ -116,7 +116,42 @@ func (sc *scene) excuses(a *trace.Action, from, to time.Duration) bool {
 			return true
 		}
 	}
-	return sc.unaudited(a, from)
+	return sc.turned(a, from) || sc.unaudited(a, from)
+}
+
+// turned reports whether the action did not get a turn for which it waited at an
+// instant.
+func (sc *scene) turned(a *trace.Action, at time.Duration) bool {
+	return slices.ContainsFunc(sc.turns(a, at), func(c sideCall) bool { return !c.ok })
+}
+
+// denied reports whether what the action asked for beside its attempts, from an
+// instant on, was not to be had: a turn, credentials, or word of an attempt. That
+// is then its last error.
+func (sc *scene) denied(a *trace.Action, from time.Duration) bool {
+	for _, c := range sc.between(a, from, a.End) {
+		if !c.observes() && !c.ok {
+			return true
+		}
+	}
+	return sc.turned(a, from)
+}
+
+// turns lists those of the action's turns that it had asked for before an
+// instant and had not got by then.
+func (sc *scene) turns(a *trace.Action, at time.Duration) (list []sideCall) {
+	if len(sc.side) == 0 {
+		return nil
+	}
+	for _, c := range sc.side[a.Name] {
+		if c.from >= at {
+			break
+		}
+		if c.role == trace.RoleTurn && c.to > at {
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // unaudited reports whether the last try to write a record that must be kept
@@ -144,6 +179,16 @@ func (sc *scene) heldUp(a *trace.Action, from, to time.Duration) (d time.Duratio
 	for _, c := range sc.between(a, from, to) {
 		if (c.observes() || c.role == trace.RoleTurn) && c.to <= to {
 			d = max(d, c.to-from)
+		}
+	}
+	return d
+}
+
+// turnsTook is for how long the action waited for turns between two instants.
+func (sc *scene) turnsTook(a *trace.Action, from, to time.Duration) (d time.Duration) {
+	for _, c := range sc.between(a, from, to) {
+		if c.role == trace.RoleTurn && c.to <= to {
+			d += c.to - c.from
 		}
 	}
 	return d

@@ -29,10 +29,15 @@ func (s *Series) own(o *trace.Outcome) bool {
 // tells: it is not Repeatable, or has a key or a desired state.
 func (p *Policy) Writes() bool { return !p.Repeatable || p.Key != "" || len(p.Desired) > 0 }
 
-// ownConflict is the end on a conflict that may be with an own attempt.
-func ownConflict(d Decision) Decision {
+// ownConflict is the end on a conflict that may be with an own attempt. Who asks
+// before each repeat has been told that nothing was done, and may call the
+// conflict a refusal as well.
+func (p *Policy) ownConflict(d Decision) Decision {
 	d.Reason = trace.ReasonOutcomeUnknown
 	d.also &^= reasonSet(trace.ReasonRefused)
+	if p.Reconcile {
+		d.also |= reasonSet(trace.ReasonRefused)
+	}
 	return d
 }
 

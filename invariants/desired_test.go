@@ -41,6 +41,12 @@ func TestAConflictWithAnOwnAttemptIsNoRefusal(t *testing.T) {
 	d := ends(p, trace.Timeout, trace.Conflict)
 	require.Equal(t, trace.ReasonOutcomeUnknown, d.Reason)
 	require.False(t, d.Allows(trace.ReasonRefused))
+	asking := p
+	asking.Repeatable, asking.Reconcile = false, true
+	require.NoError(t, asking.Validate())
+	d = ends(asking, trace.Timeout, trace.Conflict)
+	require.True(t, d.Allows(trace.ReasonRefused), "it has asked, and nothing was done")
+	require.True(t, d.Allows(trace.ReasonOutcomeUnknown))
 	d = ends(p, trace.Throttled, trace.Conflict)
 	require.Equal(t, trace.ReasonRefused, d.Reason)
 	p.Desired = nil

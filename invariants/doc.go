@@ -261,6 +261,12 @@
 //   - Whether the key of a repeat that the model asks for is that of the first: the key must belong to the intent, and outlive the action.
 //   - Requests of one batch at once.
 //   - Waits, and whether an action gave up too early, where a dial failed while it ran: in one program that is an attempt, in another it is none.
+//   - Why a series stops where another one decides that began at the same instant:
+//     an action that asks several tools at once is best plugged in branch by
+//     branch, with an adapter for each.
+//   - Requests that several actions share and that live on when the caller who
+//     began them has left. They look like calls after its end: a [Cache] judges
+//     requests that live in the context of one of the callers.
 //   - A breaker around the whole action, that counts actions and not attempts.
 //   - Repeats after the retention of their key, and what a caller gets that has left.
 //   - A clean drain: an attempt that a stopping process gives back counts as one

@@ -82,6 +82,7 @@ func lostEvidence(sc *scene, a *trace.Action, shared bool) (text, advice string)
 			"judge the structured status, not words in the payload; and let no logging or bookkeeping failure hide a success"
 	case last.Outcome.Failed() && (a.Reason == trace.ReasonBreakerOpen || shared && a.Reason == trace.ReasonBudget):
 		// The refusal came after it, and is the last error.
+	case last.Outcome.Failed() && sc.denied(a, last.End):
 	case last.Outcome.Failed() && a.Cause < 0:
 		return fmt.Sprintf("the returned error %q keeps nothing of the last failure (%v)", short([]byte(a.Error)), last.Outcome.Class),
 			"wrap the last error with %w, so that errors.Is and errors.As find it"

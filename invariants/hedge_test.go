@@ -88,3 +88,21 @@ func TestErrorsOfAHedgedRoundAreLastErrors(t *testing.T) {
 		Ending(trace.Event{Error: "busy", Cause: 1}).Trace()
 	require.Empty(t, Find(tr, p.Invariants()...))
 }
+
+// A hedge that waits at a limiter while the attempt beside it fails goes out when
+// its turn comes, and need not come at all.
+func TestAHedgeMayStillWaitForItsTurn(t *testing.T) {
+	p := hedging(func(p *Policy) { p.MaxAttempts, p.Backoff = 2, Backoff{} })
+	waiting := func() *tracetest.Script {
+		return begin().Until(5*time.Second).Call("w", pune).After(time.Second).Record(trace.RoleTurn, "gate").
+			After(time.Second).AnswerTo(1, trace.Outcome{Class: transient}).After(500 * ms)
+	}
+	require.Empty(t, Find(waiting().AnswerTo(2, trace.Outcome{Class: ok}).Until(7500*ms).Call("w", pune).Answer(ok).End().Trace(), p.Invariants()...))
+	left := waiting().Cancel().AnswerTo(2, trace.Outcome{Class: trace.Cancelled}).FailFor(trace.ReasonCancelled).Trace()
+	require.Empty(t, Find(left, p.Invariants()...))
+
+	late := waiting().AnswerTo(2, trace.Outcome{Class: ok}).After(ms).Until(7501*ms).Call("w", pune).Answer(ok).End().Trace()
+	found := Find(late, p.Invariants()...)
+	require.NotEmpty(t, found)
+	require.Equal(t, "waits-in-window", found[0].Invariant)
+}

@@ -10,8 +10,9 @@ import (
 // go on after a restart, and does not vanish: the tool is not called, and the
 // action ends as interrupted, or as what its last answer amounted to (article:
 // testing agent tool-call retry behavior, "an auditable interrupted result
-// instead of silently losing the action"). It does not apply where the policy's
-// Restart is not [RestartInterrupts].
+// instead of silently losing the action"). An action that died before its first
+// attempt may be begun afresh: nothing of it can be written down yet. It does not
+// apply where the policy's Restart is not [RestartInterrupts].
 func InterruptedAuditable(p Policy) Invariant {
 	return rareRule("interrupted-auditable", "after a restart the action ends as interrupted and calls nothing", restarted,
 		func(sc scene, a *trace.Action) (v Verdict) {
@@ -21,7 +22,7 @@ func InterruptedAuditable(p Policy) Invariant {
 			v.Applied++
 			crash := a.Restarts[0].CrashEvent
 			for i := range a.Attempts {
-				if at := &a.Attempts[i]; at.Event > crash {
+				if at := &a.Attempts[i]; at.Event > crash && a.Attempts[0].Event < lastCrash(a, at.Event) {
 					v.report(a, fmt.Sprintf("%s was called after the restart, and nothing of the action is said to outlive one", at.Tool),
 						"end what was interrupted as interrupted, or persist the attempts and declare RestartResumes", crash, at.Event)
 					return v
@@ -33,6 +34,16 @@ func InterruptedAuditable(p Policy) Invariant {
 			}
 			return v
 		})
+}
+
+// lastCrash is the event of the action's last crash before an event.
+func lastCrash(a *trace.Action, before int) (event int) {
+	for _, r := range a.Restarts {
+		if r.CrashEvent < before {
+			event = r.CrashEvent
+		}
+	}
+	return event
 }
 
 // auditable reports whether the end is one that a reader can follow.

@@ -12,7 +12,7 @@ func (r Repeats) passing() Invariant {
 	return r.groupRule("passing-failure-forgotten", "after a failure that passes, a repeat does the work", func(_ *trace.Trace, g group) (v Verdict) {
 		for i := 1; i < len(g); i++ {
 			c, d := &g[i-1], &g[i]
-			if d.Code == CodeBusy || !d.smooth() || !r.free(g[:i], d) {
+			if d.Code == CodeBusy || !d.smooth() || !r.free(g[:i], d) || g.contested(i) {
 				continue
 			}
 			if v.Applied++; d.failed() {
@@ -44,6 +44,18 @@ func (r *Repeats) free(before group, d *served) bool {
 	return failed
 }
 
+// contested reports whether a later call wanted something else while this one was
+// under way: the key may stand for that now.
+func (g group) contested(i int) bool {
+	d := &g[i]
+	for j := range g[i+1:] {
+		if c := &g[i+1+j]; (!d.Ended || c.BeginAt < d.EndEvent) && !c.sameArgs(d) {
+			return true
+		}
+	}
+	return false
+}
+
 func untried(d *served) string {
 	if len(d.Attempts) == 0 {
 		return "; no tool was asked again"
@@ -67,7 +79,7 @@ func (r Repeats) definite() Invariant {
 			if !c.sameArgs(d) {
 				return v // the key may stand for that now
 			}
-			if !c.over(d) || d.left() || !d.Ended || d.Code == CodeBusy || r.Failures == FailuresForgotten && !r.free(g[:1+i], d) {
+			if !c.over(d) || d.left() || !d.Ended || d.Code == CodeBusy || r.Failures == FailuresForgotten && (!r.free(g[:1+i], d) || g.contested(1+i)) {
 				continue
 			}
 			v.Applied++

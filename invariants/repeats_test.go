@@ -115,6 +115,8 @@ func TestRepeatsFindsOnly(t *testing.T) {
 		"two keys, the second refused":             {repeats{}, start().done("a", "k", "x").begin("b", "l", "x").fails("b", "duplicate", ""), "fresh-key-works"},
 		"two keys, two pieces of work":             {repeats{}, start().done("a", "k", "x").done("b", "l", "x"), ""},
 		"a passing failure that is kept":           {repeats{}, failed(trace.Throttled).begin("b", "k", "x").fails("b", "no", ""), "passing-failure-forgotten"},
+		"a repeat that loses its key to another":   {repeats{}, failed(trace.Throttled).begin("b", "k", "x").begin("c", "k", "y").asks("c", trace.OK).returns("c", "r1").fails("b", "reused", clash), ""},
+		"a refusal whose key goes to another":      {forget, failed(trace.Invalid).begin("b", "k", "x").begin("c", "k", "y").asks("c", trace.OK).returns("c", "r1").fails("b", "reused", clash), ""},
 		"a passing failure that is forgotten":      {repeats{}, failed(trace.Throttled).done("b", "k", "x"), ""},
 		"who waited for it does not count":         {repeats{}, during().asks("a", trace.Throttled).fails("a", "no", "").fails("b", "no", "").begin("c", "k", "x").fails("c", "no", ""), "passing-failure-forgotten"},
 		"a crash with a bank that knows keys":      {repeats{Key: "key"}, crashed().begin("b", "k", "x").fails("b", "lost", ""), "passing-failure-forgotten"},

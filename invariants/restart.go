@@ -24,7 +24,8 @@ const (
 	RestartResumes AfterRestart = "resumes"
 
 	// RestartInterrupts: retries are in memory only. After the restart the tool
-	// is not called, and the action ends as interrupted.
+	// is not called, and the action ends as interrupted; unless it had made no
+	// attempt, when it may as well begin afresh.
 	RestartInterrupts AfterRestart = "interrupts"
 )
 

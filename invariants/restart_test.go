@@ -42,6 +42,7 @@ func TestARestartChangesNothing(t *testing.T) {
 	slow := with(kept(), func(p *Policy) {
 		p.MaxAttempts, p.Backoff.Base, p.Tools = 2, 60*sec, map[string]Policy{"bank": kept()}
 	})
+	next := func(s *tracetest.Script) *tracetest.Script { return s.Key("k2").Call("bank", `{"n":8}`) }
 	plain := func(s *tracetest.Script) *tracetest.Script { return s.Call("bank", `{"n":7}`) }
 	for _, c := range []struct {
 		name string
@@ -87,6 +88,8 @@ func TestARestartChangesNothing(t *testing.T) {
 		{"died with the next one written down", kept(), pay(crashes(pay(begin()).Answer(transient).After(10*sec), 3).After(20 * sec)).Answer(ok).End(), "", ""},
 		{"a refusal that was not written down", kept(), pay(crashes(pay(begin()).Answer(forbidden), 2)).Answer(ok).End(), "", ""},
 		{"a refusal that was, and is asked again", kept(), pay(crashes(pay(begin()).Answer(forbidden).After(sec), 0)).Answer(ok).End(), "no-retry-after-refusal", ""},
+		{"the next page written down, and not made", kept(), next(next(crashes(pay(begin()).Answer(ok), 2)).Answer(transient).After(20 * sec)).Answer(ok).End(), "", ""},
+		{"the next page, and too late", kept(), next(next(crashes(pay(begin()).Answer(ok), 2)).Answer(transient).After(21 * sec)).Answer(ok).End(), "waits-in-window", "the latest is 20s"},
 		{"nothing is promised", undeclared, pay(inWait()).Answer(ok).End(), "", ""},
 		{"it never comes back", kept(), pay(begin()).Answer(transient).Crash(0), "", ""},
 		{"published before it died, and again", kept(), crashes(pay(begin()).Answer(ok).Publish(trace.ReasonSuccess), 3).Publish(trace.ReasonSuccess).End(), "", ""},
@@ -123,6 +126,8 @@ func TestARestartInterrupts(t *testing.T) {
 		{"done before, and told as interrupted", crashes(pay(begin()).Answer(ok), 2).FailFor(trace.ReasonInterrupted), "", ""},
 		{"refused before, and told so", crashes(pay(begin()).Answer(forbidden), 2).FailFor(trace.ReasonRefused), "", ""},
 		{"refused before, and told in its own words", crashes(pay(begin()).Answer(forbidden), 2).Fail("forbidden"), "", ""},
+		{"not begun, and begun afresh", pay(pay(crashes(begin(), 1)).Answer(transient).After(10 * sec)).Answer(ok).End(), "", ""},
+		{"begun afresh, and gone on with", pay(crashes(pay(crashes(begin(), 1)).Answer(transient).After(sec), 0)).Answer(ok).End(), "interrupted-auditable", "bank was called after the restart"},
 		{"told an hour late", inWait().After(3600 * sec).FailFor(trace.ReasonInterrupted), "conforms", "too late"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -188,7 +188,7 @@ func (s *Series) byClass(o *trace.Outcome, at time.Duration) (Decision, bool) {
 		return Decision{}, false
 	}
 	if s.own(o) && !s.p.retries(o) {
-		d = ownConflict(d)
+		d = s.p.ownConflict(d)
 	}
 	d.also |= reasonSet(trace.ReasonEscalated)
 	if !s.affords() {
@@ -306,7 +306,7 @@ func (d *Decision) limit(w wait, at time.Duration, l limit, set bool) {
 	if !set || w.hi < left {
 		return
 	}
-	d.also |= reasonSet(l.reason)
+	d.also |= reasonSet(l.reason) | reasonSet(trace.ReasonEscalated) // what stands in for the answer may say so, as after any other failure
 	reason, end := l.reason, at
 	if w.hinted {
 		d.also |= reasonSet(trace.ReasonHintTooLong)

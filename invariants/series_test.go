@@ -279,6 +279,25 @@ func TestOneEndCanHaveSeveralTrueReasons(t *testing.T) {
 	require.False(t, d.Allows(0))
 }
 
+// What stands in for the answer says so whatever forbade the next attempt.
+func TestAnyFailureMayBeHandedOn(t *testing.T) {
+	p := with(reading(3, Backoff{Base: time.Second}), func(p *Policy) { p.Budget = 10 * time.Second })
+	for name, c := range map[string]struct {
+		deadline time.Duration
+		o        trace.Outcome
+	}{
+		"no room before the deadline":      {500 * ms, down},
+		"the deadline at the very instant": {time.Second, down},
+		"no room before the budget":        {0, trace.Outcome{Class: transient, Hint: time.Minute}},
+		"a hint beyond the deadline":       {5 * time.Second, trace.Outcome{Class: transient, Hint: 6 * time.Second}},
+	} {
+		s := p.Start(0, c.deadline)
+		d := s.Next(c.o, 0)
+		require.NotEqual(t, Go, d.Do, name)
+		require.True(t, d.Allows(trace.ReasonEscalated), name)
+	}
+}
+
 // A budget or a deadline at the edge of what a Duration can hold is far away,
 // and does not come round to the other side.
 func TestLimitsAtTheEdgeDoNotOverflow(t *testing.T) {

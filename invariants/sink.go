@@ -197,16 +197,24 @@ func (k *Sink) fate(c *sideCall) string {
 	return fmt.Sprintf("that took %v", c.to-c.from)
 }
 
-const kept = "let the record fail by itself: write it under a time limit of its own, recover its panics, and drop its error"
+// kept says how a record is kept from doing harm. The error of one that must be
+// written decides how the action ends.
+func (k *Sink) kept() string {
+	text := "let the record fail by itself: write it under a time limit of its own, recover its panics, and "
+	if k.Mandatory {
+		return text + "take what is left, its error, for the contract of the sink only"
+	}
+	return text + "drop its error"
+}
 
 // disturbs words what the action did that the policy does not allow, behind the
 // record; e is the event that shows it.
 func (k *Sink) disturbs(by *Contract, sc scene, a *trace.Action, c *sideCall) (text, advice string, e int) {
 	if text, e := k.broke(sc.tr, a, c); text != "" {
-		return text, kept, e
+		return text, k.kept(), e
 	}
 	if text, e := k.delayed(&sc, a); text != "" {
-		return text, kept, e
+		return text, k.kept(), e
 	}
 	for i := range a.Series {
 		w := by.Policy.walk(sc, a, &a.Series[i])
@@ -221,7 +229,7 @@ func (k *Sink) disturbs(by *Contract, sc scene, a *trace.Action, c *sideCall) (t
 				text = k.dishonest(&by.Policy, &sc, a, answer)
 			}
 			if text != "" {
-				return text, kept, after
+				return text, k.kept(), after
 			}
 		}
 	}
@@ -267,10 +275,14 @@ func (k *Sink) delayed(sc *scene, a *trace.Action) (text string, e int) {
 	if len(a.Attempts) > 0 {
 		to, e = a.Attempts[0].Begin, a.Attempts[0].Event
 	}
-	if k.disturbed(k.records(sc, a, a.Begin, to)) == nil || timeUp(a) && len(a.Attempts) == 0 {
+	records := k.records(sc, a, a.Begin, to)
+	for len(records) > 0 && records[len(records)-1].event > e {
+		records = records[:len(records)-1] // what came behind the attempt has not held it up
+	}
+	if k.disturbed(records) == nil || timeUp(a) && len(a.Attempts) == 0 {
 		return "", -1
 	}
-	switch late := to - a.Begin - k.holds(sc, a, a.Begin, to); {
+	switch late := to - a.Begin - k.holds(sc, a, a.Begin, to) - sc.turnsTook(a, a.Begin, to); {
 	case len(a.Attempts) == 0 && a.Ended && !k.Before:
 		return "the action ended without an attempt", e
 	case len(a.Attempts) > 0 && late > 0 && sc.heldUp(a, a.Begin, to) > 0:
@@ -296,7 +308,7 @@ func (k Sink) audited() Invariant {
 				return v
 			}
 			records := k.records(&sc, a, a.Begin, a.End)
-			if text, advice := k.untold(a, records); text != "" {
+			if text, advice := k.untold(&sc, a, records); text != "" {
 				event := -1
 				if len(records) > 0 {
 					event = records[len(records)-1].event
@@ -320,7 +332,7 @@ func (k *Sink) unrecorded(sc *scene, a *trace.Action) *trace.Attempt {
 
 // untold words an end that does not agree with the records that were written
 // until then.
-func (k *Sink) untold(a *trace.Action, records []sideCall) (text, advice string) {
+func (k *Sink) untold(sc *scene, a *trace.Action, records []sideCall) (text, advice string) {
 	written := false
 	for _, c := range records {
 		written = written || c.ok && c.answer < a.EndEvent
@@ -330,6 +342,9 @@ func (k *Sink) untold(a *trace.Action, records []sideCall) (text, advice string)
 	switch {
 	case written || good == nil:
 		return "", ""
+	case success && len(records) == 0 && k.behind(sc, a):
+		return fmt.Sprintf("the action returned its success before it wrote the record to %s", k.Name),
+			"write the record before the action returns, and look at its error: what a goroutine still has to do may never be done"
 	case success && len(records) == 0:
 		return fmt.Sprintf("the action succeeded and wrote no record to %s", k.Name), "write the record on every way out that reports a success"
 	case success && !k.Degraded:
@@ -340,6 +355,16 @@ func (k *Sink) untold(a *trace.Action, records []sideCall) (text, advice string)
 			"say that it was done and is not on record, so that nobody does it again: escalated, partial or outcome-unknown"
 	}
 	return "", ""
+}
+
+// behind reports whether a record came when the action had ended.
+func (k *Sink) behind(sc *scene, a *trace.Action) bool {
+	for _, c := range sc.side[a.Name] {
+		if c.tool == k.Name && c.observes() && c.event > a.EndEvent {
+			return true
+		}
+	}
+	return false
 }
 
 // denying lists the reasons that a caller reads as: it was not done.

@@ -1,6 +1,10 @@
 package invariants
 
-import "github.com/rehearse-go/rehearse/trace"
+import (
+	"fmt"
+
+	"github.com/rehearse-go/rehearse/trace"
+)
 
 // NothingLeft is: when an action has returned, nothing of it is still running.
 func NothingLeft() Invariant {
@@ -10,8 +14,39 @@ func NothingLeft() Invariant {
 
 // Returns is: every action returns.
 func Returns() Invariant {
-	return trouble("returns", "every action returns", trace.KindHang,
+	inv := trouble("returns", "every action returns", trace.KindHang,
 		"give the attempt a timeout and wait on the context; a tool that never answers must not stall its caller")
+	found := inv.Check
+	inv.Check = func(tr *trace.Trace) Verdict {
+		v := found(tr)
+		for i := range v.Findings {
+			f := &v.Findings[i]
+			if limiter := openTurn(tr, f.Action, f.Events[0]); limiter != "" {
+				f.Text += fmt.Sprintf(" and waits for its turn at %s", limiter)
+				f.Advice = "give each place back on every way out, failures and panics included"
+			}
+		}
+		return v
+	}
+	return inv
+}
+
+// openTurn is the limiter at which the action still waits for its turn at an
+// event; empty: at none.
+func openTurn(tr *trace.Trace, action string, at int) (limiter string) {
+	open := map[int]string{}
+	for i := range tr.Events[:at] {
+		switch e := &tr.Events[i]; {
+		case e.Kind == trace.KindCall && e.Role == trace.RoleTurn && e.Action == action:
+			open[e.Call] = e.Tool
+		case e.Kind == trace.KindAnswer:
+			delete(open, e.Call)
+		}
+	}
+	for _, name := range open {
+		limiter = max(limiter, name)
+	}
+	return limiter
 }
 
 // NoPanic is: no action panics.

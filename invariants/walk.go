@@ -52,14 +52,27 @@ func (p *Policy) walk(sc scene, a *trace.Action, s *trace.Series) walk {
 		w.auto.Cancel(a.Cancel)
 	}
 	w.a = a
-	if len(a.Restarts) > 0 && s.Attempts[0].Event == a.Attempts[0].Event {
-		early := crashesSince(a, -1, s.Attempts[0].Event)
+	if len(a.Restarts) > 0 {
+		before := attemptBefore(a, s.Attempts[0].Event)
+		early := crashesSince(a, before, s.Attempts[0].Event)
 		w.auto.phantoms = writes(early)
-		if p.Budget > 0 && len(early) > 0 && !own.refills() {
+		if before < 0 && p.Budget > 0 && len(early) > 0 && !own.refills() {
 			w.i = len(s.Attempts) // whether it knows when it began is not to be seen
 		}
 	}
 	return w
+}
+
+// attemptBefore is the event of the action's latest attempt before an event; -1:
+// there is none.
+func attemptBefore(a *trace.Action, event int) int {
+	before := -1
+	for i := range a.Attempts {
+		if e := a.Attempts[i].Event; e < event {
+			before = max(before, e)
+		}
+	}
+	return before
 }
 
 func (w *walk) next() bool {
@@ -176,6 +189,16 @@ func (w *walk) read(o trace.Outcome, at time.Duration) {
 	}
 }
 
+// queued takes out of the wait what was left of a turn that was asked for before
+// the answer, as a hedge does that waits at a limiter.
+func (w *walk) queued(to time.Duration) {
+	for _, c := range w.sc.turns(w.a, w.end) {
+		if c.to <= to {
+			w.side = max(w.side, c.to-w.end)
+		}
+	}
+}
+
 // aside takes the calls that are no attempts out of the wait: it may begin
 // when they have been answered, and fresh credentials need no wait at all. Of
 // an end it takes the records out.
@@ -190,6 +213,9 @@ func (w *walk) aside() {
 			w.side = max(w.side, c.to-w.end)
 		}
 		w.fresh = w.fresh || w.then != nil && c.role == trace.RoleAuth && w.went.Class == trace.Unauthenticated
+	}
+	if w.then != nil {
+		w.queued(to)
 	}
 	if w.sink != nil {
 		w.held = plus(w.held, w.sink.holds(&w.sc, w.a, w.end, to))

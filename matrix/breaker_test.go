@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,6 +108,35 @@ func TestADeclaredBreakerMayRefuse(t *testing.T) {
 			}
 		}
 		require.NotZero(t, complaints, "a breaker that opens too early, fallback %q", fallback)
+	}
+}
+
+// A cache in front of the breaker serves answers that the rows of the breaker would
+// count as calls; the rules still hold them.
+func TestABreakerMayLieBehindACache(t *testing.T) {
+	a := fused("")
+	guarded := a.Subject
+	a.Cache = &invariants.Cache{}
+	a.Subject = func(s *faultsim.Stage) faultsim.Action {
+		fetch := guarded(s)
+		var kept atomic.Pointer[any]
+		return func(ctx context.Context) (any, error) {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if out := kept.Load(); out != nil {
+				s.Hit(ctx, "tool", args{City: "Pune"}, *out, nil)
+				return *out, nil
+			}
+			out, err := fetch(ctx)
+			if err == nil {
+				kept.Store(&out)
+			}
+			return out, err
+		}
+	}
+	for _, p := range played(t, a) {
+		require.Empty(t, p.Complaint, "%s\n%s", p.Row.Name, p.Schedule)
 	}
 }
 

@@ -117,7 +117,8 @@ func (r Reason) String() string { return enumString(reasonNames[:], r) }
 // an error.
 func (r Reason) MarshalText() ([]byte, error) { return enumText("reason", reasonNames[:], r) }
 
-// UnmarshalText reads the name that String prints.
+// UnmarshalText reads the name that String prints. The zero value has none and
+// does not read back: keep it out of what you store, with omitzero.
 func (r *Reason) UnmarshalText(text []byte) error {
 	return enumParse("reason", reasonNames[:], text, r)
 }
