@@ -170,6 +170,9 @@ type repeatsText struct {
 // That Is Safe", with field case F035; what is declared follows what stores of
 // keys do differently.
 func (r Repeats) Invariants() []Invariant {
+	if err := r.Validate(); err != nil {
+		return []Invariant{unsound("repeat-has-no-effect", err)}
+	}
 	r.Undone = slices.Clone(r.Undone)
 	list := []Invariant{Returns(), NoPanic(), NoSpin(), r.noEffect(), r.clash()}
 	if r.Keyless != KeylessAny {
