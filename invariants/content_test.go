@@ -2,6 +2,7 @@ package invariants_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 	"time"
 
@@ -51,5 +52,54 @@ func TestPolicyTextIsReadStrictly(t *testing.T) {
 	} {
 		var p Policy
 		require.ErrorContains(t, json.Unmarshal([]byte(text), &p), want, text)
+	}
+}
+
+// A field that is left out of the content changes what is promised behind the
+// back of baselines and traces.
+func TestEveryFieldOfAContractIsInItsContent(t *testing.T) {
+	var p Policy
+	everyField(t, reflect.ValueOf(&p).Elem(), "Policy", func(field string) {
+		require.NotEqual(t, `{}`, string(p.Content()), field)
+		var back Policy
+		require.NoError(t, json.Unmarshal(p.Content(), &back), field)
+		require.Equal(t, p, back, field)
+	})
+	var r Repeats
+	everyField(t, reflect.ValueOf(&r).Elem(), "Repeats", func(field string) {
+		require.NotEqual(t, `{}`, string(r.Content()), field)
+	})
+}
+
+// everyField calls seen with each field set by itself, those of structs included.
+func everyField(t *testing.T, v reflect.Value, path string, seen func(field string)) {
+	for i := range v.NumField() {
+		f, name := v.Field(i), path+"."+v.Type().Field(i).Name
+		switch f.Kind() {
+		case reflect.Struct:
+			everyField(t, f, name, seen)
+			continue
+		case reflect.String:
+			f.SetString("x")
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.Int, reflect.Int64:
+			f.SetInt(7)
+		case reflect.Float64:
+			f.SetFloat(0.5)
+		case reflect.Slice:
+			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+			if e := f.Index(0); e.Kind() == reflect.Uint8 {
+				e.SetUint(uint64(trace.Transient))
+			} else {
+				e.SetInt(7)
+			}
+		case reflect.Map:
+			f.Set(reflect.ValueOf(map[string]Policy{"bank": {MaxAttempts: 1}}))
+		default:
+			t.Fatalf("%s: no value for a %v", name, f.Kind())
+		}
+		seen(name)
+		f.SetZero()
 	}
 }
