@@ -103,3 +103,23 @@ func everyField(t *testing.T, v reflect.Value, path string, seen func(field stri
 		f.SetZero()
 	}
 }
+
+func TestWhatIsDeclaredBesideThePolicyReadsAsData(t *testing.T) {
+	require.Nil(t, Contract{Policy: Policy{ID: "pay/v1"}}.Content())
+	require.JSONEq(t, `{
+		"allowance": {"calls": 8, "prices": {"bank": 2}},
+		"allowed": ["bank"],
+		"breakers": [{"tool": "bank", "consecutive": 5, "cooldown": "30s", "failures": ["transient"]}],
+		"cache": {},
+		"escalatesAfter": 3,
+		"observation": {"code": "error.code"},
+		"sinks": [{"name": "audit", "mandatory": true, "counts": "ends"}],
+		"spreads": true
+	}`, string(Contract{
+		Policy:    Policy{ID: "pay/v1"},
+		Allowance: &Allowance{Calls: 8, Prices: map[string]int{"bank": 2}}, Allowed: []string{"bank"},
+		Breakers: []Breaker{{Tool: "bank", Consecutive: 5, Cooldown: 30 * time.Second, Failures: []trace.Class{trace.Transient}}},
+		Cache:    &Cache{}, EscalatesAfter: 3, Observation: &Observation{Code: "error.code"},
+		Sinks: []Sink{{Name: "audit", Mandatory: true, Counts: CountEnds}}, Spreads: true,
+	}.Content()))
+}
