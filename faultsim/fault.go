@@ -82,7 +82,8 @@ type Fault struct {
 	Body time.Duration
 
 	// Twice: the network delivers the call twice, and the tool does its work
-	// for each, unless it knows the key.
+	// for each, unless it knows the key. It fits where the policy has a Key, or
+	// where the action is Repeatable.
 	Twice bool
 
 	// Panic: writing the record panics. Only a [Sink] can do that; its class is

@@ -249,7 +249,13 @@ func (s *Stage) fits(sched *Schedule) error {
 			}
 			for n := range faults {
 				if err := faults[n].validate(); err != nil {
+					if len(sched.Actions) > 1 {
+						err = fmt.Errorf("in action %d: %w", i+1, err)
+					}
 					return fmt.Errorf("faultsim: %s attempt %d: %w", t.name, n+1, err)
+				}
+				if p := s.policy.Of(t.name); faults[n].Twice && p.Key == "" && !p.Repeatable {
+					return &UnfitError{fmt.Sprintf("%s attempt %d is delivered twice, and there is no Key by which the tool could know it: nothing that the code does would help", t.name, n+1), i + 1, name, n + 1}
 				}
 				if !t.can(&faults[n]) {
 					return &UnfitError{fmt.Sprintf("%s cannot answer as attempt %d plans: %s", t.name, n+1, describe(&faults[n])), i + 1, name, n + 1}

@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -95,6 +96,16 @@ func TestADuplicateDeliveryIsKnownByItsKey(t *testing.T) {
 		require.Len(t, effects(r.Trace), 2)
 		require.Contains(t, names(r.Findings), "one-effect")
 	}
+}
+
+// Where no key is declared the code can do nothing about a duplicate.
+func TestADuplicateDeliveryFitsOnlyWhereSomebodyCouldKnowIt(t *testing.T) {
+	a := ordering("k1", nil, orderOnce)
+	a.Policy.Key, a.Policy.Retry = "", nil
+	_, unfit := errors.AsType[*UnfitError](Trial(t, a, One(Fault{Twice: true})).Err)
+	require.True(t, unfit)
+	a.Policy.Repeatable = true
+	require.NoError(t, Trial(t, a, One(Fault{Twice: true})).Err)
 }
 
 func TestOverHTTPWorkAndDuplicatesAreTheSame(t *testing.T) {
