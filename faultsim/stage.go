@@ -254,8 +254,8 @@ func (s *Stage) fits(sched *Schedule) error {
 					}
 					return fmt.Errorf("faultsim: %s attempt %d: %w", t.name, n+1, err)
 				}
-				if p := s.policy.Of(t.name); faults[n].Twice && p.Key == "" && !p.Repeatable {
-					return &UnfitError{fmt.Sprintf("%s attempt %d is delivered twice, and there is no Key by which the tool could know it: nothing that the code does would help", t.name, n+1), i + 1, name, n + 1}
+				if text := s.helpless(t, &faults[n]); text != "" {
+					return &UnfitError{fmt.Sprintf("%s attempt %d %s: nothing that the code does would help", t.name, n+1, text), i + 1, name, n + 1}
 				}
 				if !t.can(&faults[n]) {
 					return &UnfitError{fmt.Sprintf("%s cannot answer as attempt %d plans: %s", t.name, n+1, describe(&faults[n])), i + 1, name, n + 1}
@@ -264,6 +264,21 @@ func (s *Stage) fits(sched *Schedule) error {
 		}
 	}
 	return nil
+}
+
+// helpless words a fault that makes a second effect of a write without a key,
+// whatever the code does; empty: it does not.
+func (s *Stage) helpless(t *tool, f *Fault) string {
+	p := s.policy.Of(t.name)
+	switch {
+	case p.Key != "" || p.Repeatable:
+		return ""
+	case f.Twice:
+		return "is delivered twice, and there is no Key by which the tool could know it"
+	case f.works() && !f.Hang && f.class() != trace.OK && p.Effect(trace.Outcome{Class: f.class()}) == trace.EffectNotDone:
+		return fmt.Sprintf("answers %v, which means that nothing was done, and does its work all the same", f.class())
+	}
+	return ""
 }
 
 // inOrder yields the lists of a plan in a fixed order.
