@@ -34,7 +34,9 @@ type Fault struct {
 	Hang bool
 
 	// Done: the tool does its work as soon as the call arrives, whatever the
-	// caller sees of it. With a failing class this is the lost reply.
+	// caller sees of it. With a failing class this is the lost reply; a class
+	// which means that nothing was done is then a lie, and does not fit a write
+	// without a key.
 	Done bool
 
 	// Deaf: the tool ignores that its context ends, and answers in its own time.

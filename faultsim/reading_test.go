@@ -16,7 +16,6 @@ func TestTheAdaptersOwnMistakesAreErrors(t *testing.T) {
 		`Reason of "forecast" panicked: no such error at reading_test.go`: func(a *faultsim.Adapter) { a.Reason = func(error) trace.Reason { panic("no such error") } },
 		`Reason of "forecast" returned #200, which is no terminal reason`: func(a *faultsim.Adapter) { a.Reason = func(error) trace.Reason { return 200 } },
 		`Attempts of "forecast" panicked: none at reading_test.go`:        func(a *faultsim.Adapter) { a.Attempts = func(error) int { panic("none") } },
-		`Attempts of "forecast" returned -1: say how many`:                func(a *faultsim.Adapter) { a.Attempts = func(error) int { return -1 } },
 	} {
 		a := home(3)
 		change(&a)
