@@ -219,6 +219,9 @@ func (a *Adapter) validate() error {
 	if a.Pages < 0 {
 		errs = append(errs, fmt.Errorf("adapter %q: Pages is %d: say how many requests an action needs, or 0 for one", a.Name, a.Pages))
 	}
+	if a.Pages > mostCounted {
+		errs = append(errs, fmt.Errorf("adapter %q: Pages is %d, and a trial counts to %d at most: build the code with fewer in Subject", a.Name, a.Pages, mostCounted))
+	}
 	if a.Trials < 0 {
 		errs = append(errs, fmt.Errorf("adapter %q: Trials is %d: say 0 for the usual number", a.Name, a.Trials))
 	}
@@ -256,7 +259,10 @@ func (a *Adapter) validate() error {
 	}
 	errs = append(errs, a.validateSinks(), a.validateCache(), a.validateSession())
 	errs = append(errs, a.validateRestart()...)
-	return errors.Join(append(errs, contractOf(&a.Policy).err)...)
+	if a.served == nil { // else the policy is made of the contract, which has been looked at
+		errs = append(errs, contractOf(&a.Policy).err)
+	}
+	return errors.Join(errs...)
 }
 
 // Errors says how a function tool's failures look: the tool's own error for

@@ -27,7 +27,9 @@ func contractOf(p *invariants.Policy) *contract {
 	c := &contract{policy: copyOf(p)}
 	c.content = trace.Canonical(trace.Marshal(c.policy))
 	c.invariants = c.policy.Invariants()
-	c.err = c.policy.Validate()
+	if c.err = c.policy.Validate(); c.err == nil {
+		c.err = playable(&c.policy)
+	}
 	latest.Store(c)
 	return c
 }

@@ -67,7 +67,7 @@
 //
 // The options of an attempt are empty (the answer holds nothing), items= (of a
 // [Batch], the items that fail),
-// hint=, form=date or form=ms, after= (the latency), hang, done (the work is done
+// hint=, form=date, form=ms or form=skewed, after= (the latency), hang, done (the work is done
 // whatever the caller sees), deaf (the end of the context changes nothing),
 // cancel= (counted from the attempt's arrival), crash= (likewise), say="…" (the words of a failure,
 // which are data and may lie), advice=retry or advice=stop (what it says itself of

@@ -294,7 +294,7 @@ func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
 func (d *drawer) latency(t *rapid.T) time.Duration {
 	if a := d.p.Attempt; a > 0 && oneIn(t, 2) {
 		// Just inside the attempt's time, just outside, or far outside.
-		return a + [...]time.Duration{-10, 10, a, -a / 2}[below(t, 4)]
+		return max(1, a+[...]time.Duration{-10, 10, a, -a / 2}[below(t, 4)])
 	}
 	if h := d.p.Hedge; h.Max > 1 && coin(t) {
 		// Just before the hedge, just behind it, or behind a second one.
@@ -307,7 +307,7 @@ func (d *drawer) latency(t *rapid.T) time.Duration {
 // backoff, and at the limit of the policy.
 func (d *drawer) hint(t *rapid.T, n int) time.Duration {
 	_, hi := d.p.Backoff.Window(n, 0)
-	hi = max(hi, time.Second)
+	hi = min(max(hi, time.Second), longestPromise)
 	switch limit := d.p.Hint.Limit; below(t, 4) {
 	case 0:
 		return time.Second
@@ -367,6 +367,7 @@ func (d *drawer) deadline(t *rapid.T, p *Plan) time.Duration {
 			if coin(t) {
 				at += hi - lo
 			}
+			at = min(at, longestTime/2)
 		}
 	}
 	return odd(max(1, at.Truncate(10)+[...]time.Duration{1, -1, 11, time.Millisecond + 11}[below(t, 4)]))

@@ -40,8 +40,21 @@ func (a *Adapter) validateBreakers() error {
 			return fmt.Errorf("adapter %q: Breakers[%d] has the Tool %q: name the tool that it guards, each once", a.Name, i, b.Tool)
 		}
 		seen[b.Tool] = true
-		if b.Cooldown > longestTime {
-			return fmt.Errorf("adapter %q: breaker: Cooldown is %v: a trial plays a year (%v) at most", a.Name, b.Cooldown, longestTime)
+		for _, d := range [...]struct {
+			field string
+			value time.Duration
+		}{{"Cooldown", b.Cooldown}, {"Lease", b.Lease}} {
+			if d.value > longestPromise {
+				return fmt.Errorf("adapter %q: breaker: %s is %v, and a trial plays %v at most: build the code with a shorter one in Subject", a.Name, d.field, d.value, longestPromise)
+			}
+		}
+		for _, n := range [...]struct {
+			field string
+			value int
+		}{{"Consecutive", b.Consecutive}, {"Probes", b.Probes}, {"Successes", b.Successes}} {
+			if n.value > mostCounted {
+				return fmt.Errorf("adapter %q: breaker: %s is %d, and a trial counts to %d at most: build the code with a smaller one in Subject", a.Name, n.field, n.value, mostCounted)
+			}
 		}
 	}
 	if len(by) > 0 && a.Reason == nil {

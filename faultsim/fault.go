@@ -34,7 +34,9 @@ type Fault struct {
 	Hang bool
 
 	// Done: the tool does its work as soon as the call arrives, whatever the
-	// caller sees of it. With a failing class this is the lost reply.
+	// caller sees of it. With a failing class this is the lost reply; a class
+	// which means that nothing was done is then a lie, and does not fit a write
+	// without a key.
 	Done bool
 
 	// Deaf: the tool ignores that its context ends, and answers in its own time.
@@ -82,7 +84,8 @@ type Fault struct {
 	Body time.Duration
 
 	// Twice: the network delivers the call twice, and the tool does its work
-	// for each, unless it knows the key.
+	// for each, unless it knows the key. It fits where the policy has a Key, or
+	// where the action is Repeatable.
 	Twice bool
 
 	// Panic: writing the record panics. Only a [Sink] can do that; its class is

@@ -53,5 +53,9 @@ func TestRouteAsksForWaitsOnlyInItsForms(t *testing.T) {
 	hint.Form = faultsim.HintDate
 	assert.True(t, can(hint), "a date")
 	assert.True(t, can(faultsim.Fail(trace.Throttled)), "no hint")
+	for _, c := range []trace.Class{trace.Reset, trace.NotConnected, trace.Timeout} {
+		hint.Class = c
+		assert.False(t, can(hint), "%v is no answer, so nothing asks for a wait", c)
+	}
 	faultsim.Check(t, a)
 }

@@ -130,6 +130,9 @@ func (r *route) can(f *Fault) bool {
 		return true
 	}
 	h, own := r.Failures[f.Class]
+	if f.Hint > 0 && !own && !(double.Reply{Class: f.Class}).Connects() {
+		return false // there is no answer that could ask for it
+	}
 	if f.Advice != trace.AdviceNone && (r.Advice == "" || !own && !double.Speaks(f.Class)) {
 		return false // there is no answer in which it could say so
 	}

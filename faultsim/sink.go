@@ -161,8 +161,8 @@ func (a *Adapter) validateSinks() error {
 		if err := k.Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("adapter %q: %w", a.Name, err))
 		}
-		if k.Wait > longestTime {
-			errs = append(errs, fmt.Errorf("adapter %q: sink %q: Wait is %v: a trial plays a year (%v) at most", a.Name, k.Name, k.Wait, longestTime))
+		if k.Wait > longestPromise {
+			errs = append(errs, fmt.Errorf("adapter %q: sink %q: Wait is %v, and a trial plays %v at most: say less", a.Name, k.Name, k.Wait, longestPromise))
 		}
 		if seen[k.Name] {
 			errs = append(errs, fmt.Errorf("adapter %q: Sinks has %q twice, or it stands for the main tool: give each sink a name of its own", a.Name, k.Name))

@@ -110,7 +110,7 @@ func TestSinksAreDeclaredAndBuilt(t *testing.T) {
 		{func(a *Adapter) { a.Sinks = append(a.Sinks, log) }, `Sinks has "log" twice`},
 		{func(a *Adapter) { a.Sinks[0].Name = Main }, `or it stands for the main tool`},
 		{func(a *Adapter) { a.Sinks = []invariants.Sink{{}} }, `Name: is empty: say how the sink is named in the trace`},
-		{func(a *Adapter) { a.Sinks[0].Wait = 2 * longestTime }, `a trial plays a year`},
+		{func(a *Adapter) { a.Sinks[0].Wait = 2 * longestTime }, `Wait is 17520h0m0s, and a trial plays 1095h0m0s at most`},
 		{subject(func(s *Stage) { Sink[int](s, "log") }), `the stage has two doubles named "log"`},
 		{subject(func(s *Stage) { Tool[int, int](s, "log", nil, nil) }), `the stage has two tools named "log"`},
 	} {

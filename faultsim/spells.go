@@ -36,6 +36,8 @@ func (o *Outage) validate() error {
 		return errors.New("an outage has no Tool: name one, or say Main for the first")
 	case o.From < 0 || o.To <= o.From:
 		return fmt.Errorf("an outage of %s: From is %v and To is %v: it must begin at 0 or later, and end after that", o.Tool, o.From, o.To)
+	case o.To > longestTime:
+		return fmt.Errorf("an outage of %s: To is %v: a trial plays a year (%v) at most", o.Tool, o.To, longestTime)
 	case o.Class <= trace.OK || o.Class > trace.Unknown:
 		return fmt.Errorf("an outage of %s: Class is %q: say a class that fails", o.Tool, o.Class)
 	}
@@ -48,6 +50,8 @@ func (q *Quota) validate() error {
 		return errors.New("a quota has no Tool: name one, or say Main for the first")
 	case q.N < 1 || q.Per <= 0:
 		return fmt.Errorf("a quota of %s: N is %d and Per is %v: both must be more than 0", q.Tool, q.N, q.Per)
+	case q.Per > longestTime:
+		return fmt.Errorf("a quota of %s: Per is %v: a trial plays a year (%v) at most", q.Tool, q.Per, longestTime)
 	}
 	return nil
 }

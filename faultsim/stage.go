@@ -253,7 +253,13 @@ func (s *Stage) fits(sched *Schedule) error {
 			}
 			for n := range faults {
 				if err := faults[n].validate(); err != nil {
+					if len(sched.Actions) > 1 {
+						err = fmt.Errorf("in action %d: %w", i+1, err)
+					}
 					return fmt.Errorf("faultsim: %s attempt %d: %w", t.name, n+1, err)
+				}
+				if text := s.helpless(t, &faults[n]); text != "" {
+					return &UnfitError{fmt.Sprintf("%s attempt %d %s: nothing that the code does would help", t.name, n+1, text), i + 1, name, n + 1}
 				}
 				if !t.can(&faults[n]) {
 					return &UnfitError{fmt.Sprintf("%s cannot answer as attempt %d plans: %s", t.name, n+1, describe(&faults[n])), i + 1, name, n + 1}
@@ -262,6 +268,21 @@ func (s *Stage) fits(sched *Schedule) error {
 		}
 	}
 	return nil
+}
+
+// helpless words a fault that makes a second effect of a write without a key,
+// whatever the code does; empty: it does not.
+func (s *Stage) helpless(t *tool, f *Fault) string {
+	p := s.policy.Of(t.name)
+	switch {
+	case p.Key != "" || p.Repeatable:
+		return ""
+	case f.Twice:
+		return "is delivered twice, and there is no Key by which the tool could know it"
+	case f.works() && !f.Hang && f.class() != trace.OK && p.Effect(trace.Outcome{Class: f.class()}) == trace.EffectNotDone:
+		return fmt.Sprintf("answers %v, which means that nothing was done, and does its work all the same", f.class())
+	}
+	return ""
 }
 
 // inOrder yields the lists of a plan in a fixed order.

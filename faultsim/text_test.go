@@ -24,7 +24,8 @@ func anySchedule() *rapid.Generator[Schedule] {
 		f := Fault{
 			Class:   rapid.SampledFrom(append([]trace.Class{0}, trace.Classes()[1:]...)).Draw(t, "class"),
 			Hint:    duration.Draw(t, "hint"),
-			Form:    rapid.SampledFrom([]HintForm{HintSeconds, HintDate, HintMillis}).Draw(t, "form"),
+			Form:    rapid.SampledFrom(hintForms).Draw(t, "form"),
+			Empty:   rapid.Bool().Draw(t, "empty"),
 			Latency: duration.Draw(t, "latency"),
 			Hang:    rapid.Bool().Draw(t, "hang"),
 			Done:    rapid.Bool().Draw(t, "done"),
@@ -46,6 +47,9 @@ func anySchedule() *rapid.Generator[Schedule] {
 		f.Work = duration.Draw(t, "work")
 		f.Twice = rapid.Bool().Draw(t, "twice")
 		f.Panic = rapid.Bool().Draw(t, "panic")
+		if f.Body = duration.Draw(t, "body"); f.validBody() != nil {
+			f.Body = 0
+		}
 		if f.Class == trace.Partial && !f.Hang {
 			f.Items = rapid.SampledFrom([]trace.Items{"", "b:throttled", "#1:invalid,a+b:reset,%2C:timeout"}).Draw(t, "items")
 		}
@@ -84,6 +88,8 @@ func anySchedule() *rapid.Generator[Schedule] {
 			p.CrashBeforeWrite = rapid.IntRange(0, maxAttempt).Draw(t, "crash before write")
 			p.CrashAfterWrite = rapid.IntRange(0, 2).Draw(t, "crash after write")
 			p.Restart = duration.Draw(t, "restart")
+			p.Key = rapid.SampledFrom([]int{0, 0, NoKey, 2, 3, math.MaxInt}).Draw(t, "key")
+			p.Other = rapid.Bool().Draw(t, "other")
 			for tool, list := range rapid.MapOfN(name, rapid.SliceOfN(fault, 0, 4), 0, 3).Draw(t, "faults") {
 				for len(list) > 0 && list[len(list)-1].plain() {
 					list = list[:len(list)-1]
@@ -121,6 +127,8 @@ func FuzzParse(f *testing.F) {
 	f.Add("rehearse schedule 1\r\naction\r\n\t\"odd \\n name\" 2 ok hang done deaf cancel=1h # why\r\n")
 	f.Add("rehearse schedule 1\naction\n  a 1 ok\n  a 100000 ok\n")
 	f.Add("rehearse schedule 1\naction after=3s\n  a 1 partial items=b:throttled,#3:forbidden\n")
+	f.Add("rehearse schedule 1\naction again crash-before-write=2 crash-after-write=1 restart=1m\n  a 1 ok empty crash=1s\n  a 2 ok after=1s body=2s work=1s twice\naction key=2 other\naction key=none\n")
+	f.Add("rehearse schedule 1\naction\n  a 1 transient say=\"retry with admin=true\" advice=stop wrap=joined\n  b 1 panic\n  b 2 throttled hint=2s form=skewed\noutage a from=1s to=3s transient\nquota a 3 per=1m\njitter greatest\nserial a\nexpiry at=1.5s\nat-once\n")
 	f.Add("rehearse case 1\ninvariant same-arguments\n\nrehearse schedule 1\naction\n")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {

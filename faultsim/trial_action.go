@@ -75,7 +75,7 @@ func (x *trial) end(l *life, a *act, out any, err error) {
 	}
 	e := trace.Ending{Err: err}
 	if v := x.a.served; v != nil {
-		if e.Code = v.code(err); err == nil {
+		if e.Code = x.refusal(err); err == nil {
 			e.Result = trace.Marshal(out)
 		}
 		a.op.End(e)
@@ -91,10 +91,10 @@ func (x *trial) end(l *life, a *act, out any, err error) {
 		x.answers(a, out, &e)
 	} else {
 		if x.a.Reason != nil {
-			e.Reason = x.a.Reason(err)
+			e.Reason = x.reason(err)
 		}
 		if x.a.Attempts != nil {
-			e.Count = x.a.Attempts(err)
+			e.Count = x.attempts(err)
 		}
 		e.Cause = x.stage.cause(a, err)
 	}
@@ -105,7 +105,7 @@ func (x *trial) end(l *life, a *act, out any, err error) {
 func (x *trial) answers(a *act, out any, e *trace.Ending) {
 	e.Reason, e.Result = trace.ReasonSuccess, trace.Marshal(out)
 	if x.a.Degraded != nil {
-		if r := x.a.Degraded(out); r != 0 {
+		if r := x.degraded(out); r != 0 {
 			e.Reason = r
 			return
 		}

@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -95,6 +96,22 @@ func TestADuplicateDeliveryIsKnownByItsKey(t *testing.T) {
 		require.Len(t, effects(r.Trace), 2)
 		require.Contains(t, names(r.Findings), "one-effect")
 	}
+}
+
+// Where no key is declared the code can do nothing about a duplicate, nor about
+// a tool that says that nothing was done and lies.
+func TestAWriteWithoutAKeyHasNoFaultThatNobodyCouldHelp(t *testing.T) {
+	a := ordering("k1", nil, orderOnce)
+	a.Policy.Key, a.Policy.Retry, a.Policy.Undone = "", nil, []trace.Class{trace.Transient}
+	for _, f := range []Fault{{Twice: true}, Lose(trace.Transient), {Class: trace.Transient, Work: 1}} {
+		_, unfit := errors.AsType[*UnfitError](Trial(t, a, One(f)).Err)
+		require.True(t, unfit, describe(&f))
+		b := a
+		b.Policy.Repeatable = true
+		require.NoError(t, Trial(t, b, One(f)).Err, describe(&f))
+	}
+	a.Policy.Undone = nil
+	require.NoError(t, Trial(t, a, One(Lose(trace.Transient))).Err, "a lost reply")
 }
 
 func TestOverHTTPWorkAndDuplicatesAreTheSame(t *testing.T) {

@@ -94,6 +94,9 @@ func WithinAllowance(al Allowance) Invariant { return withinAllowance(al, nil) }
 // an action as budget; nil: it has none.
 func withinAllowance(al Allowance, p *Policy) Invariant {
 	const name = "within-allowance"
+	if err := al.Validate(); err != nil {
+		return unsound(name, err)
+	}
 	return Invariant{Name: name, idles: true, Rule: "all actions together use no more than they are allowed, and nothing is refused while something is left",
 		Check: func(tr *trace.Trace) Verdict {
 			u := usage{al: &al, tr: tr, actions: tr.Actions()}

@@ -78,6 +78,9 @@ func (b *batch) run(tool string) {
 		if at.Tool != tool || at.Items == "" || b.a.Ended && at.Event > b.a.EndEvent {
 			continue
 		}
+		if at.Interrupted != 0 && at.AnswerEvent >= 0 && (!b.a.Ended || at.AnswerEvent < b.a.EndEvent) {
+			return // answered after its time: which of the two the program went by is not known
+		}
 		if before != nil {
 			if !before.Seen || before.AnswerEvent < 0 || before.AnswerEvent > at.Event {
 				return // at once

@@ -1,6 +1,7 @@
 package invariants_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/rehearse-go/rehearse/internal/tracetest"
@@ -219,4 +220,18 @@ func TestOneEffectCountsTheItemsOfABatch(t *testing.T) {
 		require.Contains(t, v.Findings[0].Text, c.found, c.name)
 		require.Equal(t, []int{2, 5}, v.Findings[0].Events, c.name)
 	}
+}
+
+// A tool that ignores its context answers when its caller may have left: a
+// success of the items can be the right end all the same.
+func TestABatchAnsweredBehindItsTimeIsReadEitherWay(t *testing.T) {
+	tr, err := trace.Read(strings.NewReader(`{"rehearse":"trace","schema":1,"start":"2026-01-31T12:00:00Z"}
+{"at":"0s","kind":"begin","deadline":"1s"}
+{"at":"0s","kind":"call","tool":"w","call":1,"deadline":"1s","items":"a,b"}
+{"at":"1s","kind":"interrupt","tool":"w","call":1,"class":"timeout"}
+{"at":"2s","kind":"answer","tool":"w","call":1,"class":"ok","items":"a:ok,b:ok"}
+{"at":"2s","kind":"end"}
+`))
+	require.NoError(t, err)
+	require.Empty(t, Find(tr, WhereItApplies(BatchRetry())))
 }

@@ -57,6 +57,9 @@ func (c *Cache) Validate() error {
 // Put them before those of the policy: an action that is served a failure which
 // nobody should keep looks like one that gave up.
 func (c Cache) Invariants() []Invariant {
+	if err := c.Validate(); err != nil {
+		return []Invariant{unsound("cached-failure", err)}
+	}
 	return []Invariant{
 		WhereItApplies(c.hits("cached-failure", "a failure is not served beyond its time", c.failure)),
 		WhereItApplies(c.hits("cache-fresh", "what is served is what the tool answered, and not too old", c.fresh)),

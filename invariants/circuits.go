@@ -36,6 +36,11 @@ func CircuitBreaker(b ...Breaker) Invariant { return circuitBreaker(b, nil) }
 // refusal is judged; nil: it is not.
 func circuitBreaker(by []Breaker, p *Policy) Invariant {
 	const name = "circuit-breaker"
+	for i := range by {
+		if err := by[i].Validate(); err != nil {
+			return unsound(name, err)
+		}
+	}
 	return Invariant{Name: name, Rule: "calls go through while the breaker is closed, and are refused while it is open", Check: func(tr *trace.Trace) Verdict {
 		var v Verdict
 		var ws []watch

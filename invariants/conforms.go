@@ -2,7 +2,6 @@ package invariants
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -16,19 +15,14 @@ import (
 // An action during which an ambiguous call came is not judged: the call may
 // have been the attempt that is missing. A policy that [Policy.Validate] refuses
 // is a finding, and nothing is judged by it.
-func Conforms(p Policy) Invariant {
-	if err := p.Validate(); err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		return Invariant{Name: "conforms", Rule: "the policy makes sense", Check: func(*trace.Trace) Verdict {
-			return broken("conforms", oneLine(first), "mend the policy first; Policy.Validate lists all that is wrong with it")
-		}}
-	}
-	return conforms(Contract{Policy: p})
-}
+func Conforms(p Policy) Invariant { return conforms(Contract{Policy: p}) }
 
 // conforms is Conforms for code with what else is declared.
 func conforms(c Contract) Invariant {
 	p := &c.Policy
+	if err := p.Validate(); err != nil {
+		return unsound("conforms", err)
+	}
 	return sceneRule("conforms", fmt.Sprintf("the attempts are those of policy %q", p.ID),
 		func(sc scene, a *trace.Action) Verdict {
 			var v Verdict

@@ -36,21 +36,6 @@ func TestPolicyComesBackAsItWas(t *testing.T) {
 	})
 }
 
-func TestEveryFieldIsWritten(t *testing.T) {
-	p := Policy{
-		ID: "all/v1", MaxAttempts: 3, Attempt: 1, Budget: 2, BudgetCuts: true, Price: 3, Spend: 4, Retry: []trace.Class{trace.Throttled}, Advice: AdviceStops,
-		Undone: []trace.Class{trace.Transient}, Desired: []trace.Class{trace.NotFound}, Backoff: Backoff{Base: 5}, Hint: Hint{Limit: 6},
-		Late: LateWait, BudgetLate: LateWait, Key: "k", Reconcile: true, Winner: WinnerSuccess, Hedge: Hedge{After: 7, Max: 1},
-		Restart: RestartResumes, RestartBudget: BudgetBeginsAnew, Repeatable: true, Tools: map[string]Policy{"a": {ID: "a"}}, Refresh: Refresh{Once: true}, Correct: Correct{Once: true, Fields: []string{"units"}},
-	}
-	for v, i := reflect.ValueOf(p), 0; i < v.NumField(); i++ {
-		require.False(t, v.Field(i).IsZero(), "the test sets no %s", v.Type().Field(i).Name)
-	}
-	var back Policy
-	require.NoError(t, json.Unmarshal(p.Content(), &back))
-	require.Equal(t, p, back)
-}
-
 func TestPolicyTextIsReadStrictly(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"retires":3}`:                       `no field "retires"`,
@@ -68,4 +53,76 @@ func TestPolicyTextIsReadStrictly(t *testing.T) {
 		var p Policy
 		require.ErrorContains(t, json.Unmarshal([]byte(text), &p), want, text)
 	}
+}
+
+// A field that is left out of the content changes what is promised behind the
+// back of baselines and traces.
+func TestEveryFieldOfAContractIsInItsContent(t *testing.T) {
+	var p Policy
+	everyField(t, reflect.ValueOf(&p).Elem(), "Policy", func(field string) {
+		require.NotEqual(t, `{}`, string(p.Content()), field)
+		var back Policy
+		require.NoError(t, json.Unmarshal(p.Content(), &back), field)
+		require.Equal(t, p, back, field)
+	})
+	var r Repeats
+	everyField(t, reflect.ValueOf(&r).Elem(), "Repeats", func(field string) {
+		require.NotEqual(t, `{}`, string(r.Content()), field)
+	})
+}
+
+// everyField calls seen with each field set by itself, those of structs included.
+func everyField(t *testing.T, v reflect.Value, path string, seen func(field string)) {
+	for i := range v.NumField() {
+		f, name := v.Field(i), path+"."+v.Type().Field(i).Name
+		switch f.Kind() {
+		case reflect.Struct:
+			everyField(t, f, name, seen)
+			continue
+		case reflect.String:
+			f.SetString("x")
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.Int, reflect.Int64:
+			f.SetInt(7)
+		case reflect.Float64:
+			f.SetFloat(0.5)
+		case reflect.Slice:
+			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+			switch e := f.Index(0); e.Kind() {
+			case reflect.Uint8:
+				e.SetUint(uint64(trace.Transient))
+			case reflect.String:
+				e.SetString("x")
+			default:
+				e.SetInt(7)
+			}
+		case reflect.Map:
+			f.Set(reflect.ValueOf(map[string]Policy{"bank": {MaxAttempts: 1}}))
+		default:
+			t.Fatalf("%s: no value for a %v", name, f.Kind())
+		}
+		seen(name)
+		f.SetZero()
+	}
+}
+
+func TestWhatIsDeclaredBesideThePolicyReadsAsData(t *testing.T) {
+	require.Nil(t, Contract{Policy: Policy{ID: "pay/v1"}}.Content())
+	require.JSONEq(t, `{
+		"allowance": {"calls": 8, "prices": {"bank": 2}},
+		"allowed": ["bank"],
+		"breakers": [{"tool": "bank", "consecutive": 5, "cooldown": "30s", "failures": ["transient"]}],
+		"cache": {},
+		"escalatesAfter": 3,
+		"observation": {"code": "error.code"},
+		"sinks": [{"name": "audit", "mandatory": true, "counts": "ends"}],
+		"spreads": true
+	}`, string(Contract{
+		Policy:    Policy{ID: "pay/v1"},
+		Allowance: &Allowance{Calls: 8, Prices: map[string]int{"bank": 2}}, Allowed: []string{"bank"},
+		Breakers: []Breaker{{Tool: "bank", Consecutive: 5, Cooldown: 30 * time.Second, Failures: []trace.Class{trace.Transient}}},
+		Cache:    &Cache{}, EscalatesAfter: 3, Observation: &Observation{Code: "error.code"},
+		Sinks: []Sink{{Name: "audit", Mandatory: true, Counts: CountEnds}}, Spreads: true,
+	}.Content()))
 }

@@ -60,10 +60,8 @@ func (c Contract) Invariants() []Invariant {
 
 // retrying lists the rules of the attempts.
 func (c *Contract) retrying() (list []Invariant) {
-	for _, inv := range c.Policy.Invariants() {
+	for _, inv := range append(c.Policy.rules(), conforms(*c)) {
 		switch inv.Name {
-		case "conforms":
-			inv = conforms(*c)
 		case "honest-ending":
 			if c.Spreads {
 				list = append(list, JitterSpreads(c.Policy))
@@ -76,7 +74,7 @@ func (c *Contract) retrying() (list []Invariant) {
 				inv = mayRefuse(inv, trace.ReasonBreakerOpen)
 			}
 		}
-		list = append(list, inv)
+		list = append(list, WhereItApplies(inv))
 		if inv.Name != "no-spin" {
 			continue
 		}

@@ -130,6 +130,7 @@ func (v *Verdict) losers(a *trace.Action, s *trace.Series) {
 	}
 	for i := range s.Attempts {
 		if at := &s.Attempts[i]; at != won && at.Event < won.AnswerEvent && (!at.Seen || at.End > won.End) {
+			v.Applied++
 			v.report(a, fmt.Sprintf("attempt %d of %s worked on when attempt %d had answered", at.N, at.Tool, won.N),
 				"cancel the contexts of the others with the first success", won.AnswerEvent, at.Event)
 			return
@@ -137,12 +138,17 @@ func (v *Verdict) losers(a *trace.Action, s *trace.Series) {
 	}
 }
 
-// hedges reports whether another attempt of the series ran beside attempt i.
+// hedges reports whether another attempt of the series ran beside attempt i. A
+// hedge that is answered at once cancels the one before it at the instant at
+// which it began itself.
 func hedges(s *trace.Series, i int) bool {
+	beside := func(before, at *trace.Attempt) bool {
+		return overlap(before, at) || before.Interrupted != 0 && before.End == at.Begin
+	}
 	at := &s.Attempts[i]
 	for j := range s.Attempts {
 		b := &s.Attempts[j]
-		if j < i && overlap(b, at) || j > i && overlap(at, b) {
+		if j < i && beside(b, at) || j > i && beside(at, b) {
 			return true
 		}
 	}

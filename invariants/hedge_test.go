@@ -1,6 +1,7 @@
 package invariants_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -105,4 +106,19 @@ func TestAHedgeMayStillWaitForItsTurn(t *testing.T) {
 	found := Find(late, p.Invariants()...)
 	require.NotEmpty(t, found)
 	require.Equal(t, "waits-in-window", found[0].Invariant)
+}
+
+// A deaf tool has no answer when the hedge beside it is answered at once.
+func TestAHedgeThatIsAnsweredAtOnceHasNoWait(t *testing.T) {
+	tr, err := trace.Read(strings.NewReader(`{"rehearse":"trace","schema":1,"start":"2026-01-31T12:00:00Z"}
+{"at":"0s","kind":"begin"}
+{"at":"0s","kind":"call","tool":"w","call":1,"deadline":"5s"}
+{"at":"1s","kind":"call","tool":"w","call":2,"deadline":"6s"}
+{"at":"1s","kind":"answer","tool":"w","call":2,"class":"ok"}
+{"at":"1s","kind":"end"}
+{"at":"1s","kind":"interrupt","tool":"w","call":1,"class":"cancelled"}
+{"at":"2.4s","kind":"answer","tool":"w","call":1,"class":"invalid"}
+`))
+	require.NoError(t, err)
+	require.Empty(t, Find(tr, hedging(func(p *Policy) { p.Backoff.Base = 100 * time.Millisecond }).Invariants()...))
 }

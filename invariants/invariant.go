@@ -82,6 +82,15 @@ func broken(name, text, advice string) Verdict {
 	return Verdict{Applied: 1, Findings: []Finding{{Invariant: name, Text: text, Advice: advice}}}
 }
 
+// unsound is the rule of a contract that contradicts itself: a finding on every
+// trace, since nothing can be judged by it.
+func unsound(name string, err error) Invariant {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return Invariant{Name: name, Rule: "what is declared makes sense", Check: func(*trace.Trace) Verdict {
+		return broken(name, oneLine(first), "mend what is declared first; its Validate lists all that is wrong with it")
+	}}
+}
+
 // report adds a finding. Events may be given in any order; -1 is left out.
 func (v *Verdict) report(a *trace.Action, text, advice string, events ...int) {
 	events = slices.DeleteFunc(slices.Clone(events), func(i int) bool { return i < 0 })

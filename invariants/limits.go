@@ -19,7 +19,7 @@ func RateLimit(tool string, calls int, per time.Duration) Invariant {
 		if calls < 1 || per <= 0 {
 			return v
 		}
-		recent := make([]int, 0, calls) // the events of the latest calls, a ring once it is full
+		recent := make([]int, 0, min(calls, 64)) // the events of the latest calls, a ring once it is full
 		for i := range tr.Events {
 			e := &tr.Events[i]
 			if e.Kind != trace.KindCall || e.Tool != tool {
@@ -54,7 +54,7 @@ func Concurrency(tool string, n int) Invariant {
 		if n < 1 {
 			return v
 		}
-		open := make(map[int]int, n+1) // call → event
+		open := map[int]int{} // call → event
 		for i := range tr.Events {
 			e := &tr.Events[i]
 			switch {

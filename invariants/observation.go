@@ -88,6 +88,9 @@ func (o *Observation) Validate() error {
 // An action that its caller has cancelled, or that its deadline ended, need
 // hand nothing on, and its flag is not judged.
 func (o Observation) Invariants(p Policy) []Invariant {
+	if err := o.Validate(); err != nil {
+		return []Invariant{unsound("observation-structured", err)}
+	}
 	o.Never = slices.Clone(o.Never)
 	list := []Invariant{o.structured()}
 	if o.Retryable != "" {

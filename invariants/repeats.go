@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -123,6 +124,7 @@ func (r *Repeats) Validate() error {
 	want(r.Retention == 0 || r.By == ByKey, "Retention", "is %v while the tool knows repeats by the state: leave it out", r.Retention)
 	want(r.Lease >= 0, "Lease", "is %v; a time cannot be negative: say 0 for none", r.Lease)
 	want(r.Effects >= 0, "Effects", "is %d: say 0 for one", r.Effects)
+	want(r.Key == "" || !slices.Contains(strings.Split(r.Key, "."), ""), "Key", "is %q, a path with an empty part: write it as in \"order.key\"", r.Key)
 	for _, c := range r.Undone {
 		want(c > trace.OK && c <= trace.Unknown && c != trace.Declined, "Undone", "holds %v, which is no class of failure: take it out", c)
 	}
@@ -170,6 +172,9 @@ type repeatsText struct {
 // That Is Safe", with field case F035; what is declared follows what stores of
 // keys do differently.
 func (r Repeats) Invariants() []Invariant {
+	if err := r.Validate(); err != nil {
+		return []Invariant{unsound("repeat-has-no-effect", err)}
+	}
 	r.Undone = slices.Clone(r.Undone)
 	list := []Invariant{Returns(), NoPanic(), NoSpin(), r.noEffect(), r.clash()}
 	if r.Keyless != KeylessAny {

@@ -109,6 +109,9 @@ func (k *Sink) Role() trace.Role {
 func (k Sink) Invariants(p Policy) []Invariant { return k.rules(&Contract{Policy: p}) }
 
 func (k Sink) rules(c *Contract) []Invariant {
+	if err := k.Validate(); err != nil {
+		return []Invariant{unsound("observer-neutral", err)}
+	}
 	p := c.Policy
 	list := []Invariant{WhereItApplies(k.neutral(c))}
 	if k.Mandatory {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -48,9 +50,17 @@ func (p *Policy) Validate() error {
 	v.want(p.BudgetLate == LateStop || p.BudgetLate == LateWait, "BudgetLate", "is %q; say LateStop or LateWait", p.BudgetLate)
 	v.want(p.Winner == WinnerEither || p.Winner == WinnerSuccess || p.Winner == WinnerCancel, "Winner", "is %q; say WinnerEither, WinnerSuccess or WinnerCancel", p.Winner)
 	v.want(p.Budget > 0 || !p.BudgetCuts && p.BudgetLate == LateStop, "Budget", "is 0 while BudgetCuts or BudgetLate speak of it: set a budget or clear them")
+	v.path("Key", p.Key)
+	v.path("Refresh.Credential", p.Refresh.Credential)
+	v.want(p.Key == "" || p.Key != p.Refresh.Credential, "Refresh.Credential", "is %q, where the Key is already: name the place of the credential", p.Key)
 	v.advice(p)
 	v.tools(p)
 	return errors.Join(v.found...)
+}
+
+// path is the dotted path of a field, or the name of a header.
+func (v *validator) path(field, path string) {
+	v.want(path == "" || !slices.Contains(strings.Split(path, "."), ""), field, "is %q, a path with an empty part: write it as in \"order.key\"", path)
 }
 
 type validator struct {

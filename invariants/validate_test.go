@@ -108,3 +108,34 @@ func TestEveryContradictionIsReported(t *testing.T) {
 		require.ErrorContains(t, err, field)
 	}
 }
+
+func TestPlacesOfKeysAndCredentialsAreNamed(t *testing.T) {
+	for want, change := range map[string]func(*Policy){
+		`Key: is "order..key", a path with an empty part`:        func(p *Policy) { p.Key = "order..key" },
+		`Refresh.Credential: is ".", a path with an empty`:       func(p *Policy) { p.Refresh = Refresh{Once: true, Credential: "."} },
+		`Refresh.Credential: is "key", where the Key is already`: func(p *Policy) { p.Key, p.Refresh = "key", Refresh{Once: true, Credential: "key"} },
+	} {
+		p := Policy{ID: "pay/v1", MaxAttempts: 2}
+		change(&p)
+		require.ErrorContains(t, p.Validate(), want)
+	}
+}
+
+// A contract is declared by hand, and a rule that judges by one that contradicts
+// itself would find anything.
+func TestAContractThatContradictsItselfIsTheFinding(t *testing.T) {
+	for name, rules := range map[string][]Invariant{
+		"conforms":               Contract{Policy: Policy{ID: "pay/v1"}, EscalatesAfter: 1}.Invariants(),
+		"circuit-breaker":        {CircuitBreaker(Breaker{Rate: 0.5, Window: 1000, Cooldown: 1})},
+		"within-allowance":       {WithinAllowance(Allowance{Calls: -1})},
+		"observer-neutral":       Sink{}.Invariants(Policy{}),
+		"cached-failure":         Cache{TTL: -1}.Invariants(),
+		"observation-structured": Observation{Code: ".."}.Invariants(Policy{}),
+		"repeat-has-no-effect":   Repeats{Lease: -1}.Invariants(),
+	} {
+		found := Find(&trace.Trace{}, rules...)
+		require.Len(t, found, 1, name)
+		require.Equal(t, name, found[0].Invariant)
+		require.Contains(t, found[0].Advice, "mend what is declared first")
+	}
+}

@@ -18,15 +18,17 @@ var flagAccept = flag.Bool("rehearse.accept", false, "rehearse: write the matrix
 const baselineHeader = "rehearse baseline 1"
 
 // A baseline is what the matrix of one adapter came to when somebody accepted
-// it: the policy's content, and calls, terminal and effects of each row. It is
-// a text that a reviewer reads in a diff.
+// it: the content of the policy and of what is declared beside it, and calls,
+// terminal and effects of each row. It is a text that a reviewer reads in a diff.
 //
 //	rehearse baseline 1
 //	policy {"id":"weather/v1",…}
+//	beside {"breakers":[…]}
 //	row immediate-success: 1 call, success, 1 effect
 type baseline struct {
 	id     string // of the policy
 	policy string // its content
+	beside string // that of the rest of the contract; empty: there is none
 	rows   []string
 }
 
@@ -40,6 +42,8 @@ func take(a *faultsim.Adapter, g *grid) baseline {
 	if r := a.Repeats; r != nil {
 		b = baseline{id: r.ID, policy: string(r.Content())}
 	}
+	c := a.Contract()
+	b.beside = string(c.Content())
 	for _, l := range g.lines {
 		b.rows = append(b.rows, l.baseline())
 	}
@@ -62,7 +66,16 @@ func (l *line) baseline() string {
 }
 
 func (b *baseline) String() string {
-	return fmt.Sprintf("%s\npolicy %s\n%s\n", baselineHeader, b.policy, strings.Join(b.rows, "\n"))
+	return fmt.Sprintf("%s\n%s\n", baselineHeader, strings.Join(append(b.declared(), b.rows...), "\n"))
+}
+
+// declared is the lines of what the code promises.
+func (b *baseline) declared() []string {
+	list := []string{"policy " + b.policy}
+	if b.beside != "" {
+		list = append(list, "beside "+b.beside)
+	}
+	return list
 }
 
 // parseBaseline reads what String writes.
@@ -75,9 +88,13 @@ func parseBaseline(text string) (b baseline, err error) {
 		return b, errors.New("line 2 does not begin with \"policy \"")
 	}
 	b.policy = strings.TrimPrefix(lines[1], "policy ")
-	for i, l := range lines[2:] {
+	rest := lines[2:]
+	if len(rest) > 0 && strings.HasPrefix(rest[0], "beside ") {
+		b.beside, rest = strings.TrimPrefix(rest[0], "beside "), rest[1:]
+	}
+	for i, l := range rest {
 		if !strings.HasPrefix(l, "row ") || !strings.Contains(l, ": ") {
-			return b, fmt.Errorf("line %d is %q: it should read row NAME: …", i+3, l)
+			return b, fmt.Errorf("line %d is %q: it should read row NAME: …", i+1+len(lines)-len(rest), l)
 		}
 		b.rows = append(b.rows, l)
 	}
@@ -118,9 +135,16 @@ func hold(t *testing.T, a *faultsim.Adapter, g *grid) {
 // tell policies apart by it.
 func compare(t *testing.T, path string, before, now *baseline, accept bool) {
 	t.Helper()
-	if before.policy != now.policy && sameID(before.policy, now.id) {
-		t.Errorf("policy-changed: the policy's content has changed under the same ID %q\n    advice: give the policy a new ID, such as the next version\n%s",
-			now.id, difference([]string{"policy " + before.policy}, []string{"policy " + now.policy}))
+	what := ""
+	switch {
+	case before.policy != now.policy:
+		what = "the policy's content"
+	case before.beside != now.beside:
+		what = "what is declared beside the policy"
+	}
+	if what != "" && sameID(before.policy, now.id) {
+		t.Errorf("policy-changed: %s has changed under the same ID %q\n    advice: give the policy a new ID, such as the next version\n%s",
+			what, now.id, difference(before.declared(), now.declared()))
 		return
 	}
 	text, fresh := changes(before, now)
@@ -137,7 +161,7 @@ func compare(t *testing.T, path string, before, now *baseline, accept bool) {
 
 // changes is the difference, and the rows that are new.
 func changes(before, now *baseline) (text string, fresh []string) {
-	old := append([]string{"policy " + before.policy}, before.rows...)
+	old := append(before.declared(), before.rows...)
 	var rest []string
 	known := map[string]bool{}
 	for _, r := range before.rows {
@@ -150,7 +174,7 @@ func changes(before, now *baseline) (text string, fresh []string) {
 			fresh = append(fresh, r)
 		}
 	}
-	return difference(old, append([]string{"policy " + now.policy}, rest...)), fresh
+	return difference(old, append(now.declared(), rest...)), fresh
 }
 
 // difference lists the lines that are in one list only, in their order.

@@ -10,6 +10,7 @@ import (
 	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/internal/gold"
 	"github.com/rehearse-go/rehearse/internal/selftest"
+	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/matrix"
 	"github.com/rehearse-go/rehearse/trace"
 	"github.com/stretchr/testify/require"
@@ -23,6 +24,7 @@ func TestChildBaseline(t *testing.T) {
 	}
 	p := read
 	var own []matrix.Row
+	var cache *invariants.Cache
 	switch os.Getenv("CHANGED") {
 	case "content":
 		p.Backoff.Base = 50 * time.Millisecond
@@ -30,11 +32,17 @@ func TestChildBaseline(t *testing.T) {
 		p.Backoff.Base, p.ID = 50*time.Millisecond, "read/v2"
 	case "attempts":
 		p.MaxAttempts, p.ID = 4, "read/v2"
+	case "beside":
+		cache = &invariants.Cache{TTL: time.Minute}
+	case "beside and ID":
+		cache, p.ID = &invariants.Cache{TTL: time.Minute}, "read/v3"
 	case "a new row":
 		own = []matrix.Row{{Name: "forbidden-twice", Proves: "A refusal is final.",
 			Schedule: matrix.Fixed(faultsim.One(faultsim.Fail(trace.Forbidden), faultsim.Fail(trace.Forbidden)))}}
 	}
-	matrix.Run(t, loop(p), own...)
+	a := loop(p)
+	a.Cache = cache
+	matrix.Run(t, a, own...)
 }
 
 // child runs it in dir and returns what it printed beside the grid.
@@ -73,10 +81,13 @@ func TestBaselineHoldsTheMatrixToWhatWasAccepted(t *testing.T) {
 		{"the policy has changed under the same ID", "content", nil, false},
 		{"and cannot be accepted so", "content", []string{"-rehearse.accept"}, false},
 		{"the policy has changed, and its ID", "content and ID", nil, false},
+		{"something is declared beside it under the same ID", "beside", nil, false},
 		{"rows have changed", "attempts", nil, false},
 		{"a new row only warns", "a new row", nil, true},
 		{"accept what has changed", "attempts", []string{"-rehearse.accept"}, true},
 		{"that is held now", "attempts", nil, true},
+		{"accept what is declared beside it", "beside and ID", []string{"-rehearse.accept"}, true},
+		{"that is held as well", "beside and ID", nil, true},
 	} {
 		out, passed := child(t, dir, step.changed, step.args...)
 		require.Equal(t, step.passes, passed, "%s\n%s", step.title, out)

@@ -98,10 +98,11 @@
 //
 // # Baselines
 //
-// With -rehearse.accept a matrix is written down beside the test: the policy's
-// content, and calls, terminal and effects of each row. From then on a change
+// With -rehearse.accept a matrix is written down beside the test: the content of
+// the policy and of what the adapter declares beside it, such as a breaker, and
+// calls, terminal and effects of each row. From then on a change
 // of either is a difference that a reviewer reads, and fails until somebody
-// accepts it in the same way. A policy whose content changes under the same ID
+// accepts it in the same way. What is declared and changes under the policy's ID
 // fails in any case: a rollout must not change how a payment is repeated
 // without anybody noticing. Rows that are new only warn, also where they fail,
 // until they are adopted. The payment example keeps one.
