@@ -2,6 +2,7 @@ package invariants_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 	"time"
 
@@ -33,6 +34,21 @@ func TestPolicyComesBackAsItWas(t *testing.T) {
 		require.Equal(t, p, back)
 		require.Equal(t, p.Content(), back.Content())
 	})
+}
+
+func TestEveryFieldIsWritten(t *testing.T) {
+	p := Policy{
+		ID: "all/v1", MaxAttempts: 3, Attempt: 1, Budget: 2, BudgetCuts: true, Price: 3, Spend: 4, Retry: []trace.Class{trace.Throttled}, Advice: AdviceStops,
+		Undone: []trace.Class{trace.Transient}, Desired: []trace.Class{trace.NotFound}, Backoff: Backoff{Base: 5}, Hint: Hint{Limit: 6},
+		Late: LateWait, BudgetLate: LateWait, Key: "k", Reconcile: true, Winner: WinnerSuccess, Hedge: Hedge{After: 7, Max: 1},
+		Restart: RestartResumes, RestartBudget: BudgetBeginsAnew, Repeatable: true, Tools: map[string]Policy{"a": {ID: "a"}}, Refresh: Refresh{Once: true}, Correct: Correct{Once: true, Fields: []string{"units"}},
+	}
+	for v, i := reflect.ValueOf(p), 0; i < v.NumField(); i++ {
+		require.False(t, v.Field(i).IsZero(), "the test sets no %s", v.Type().Field(i).Name)
+	}
+	var back Policy
+	require.NoError(t, json.Unmarshal(p.Content(), &back))
+	require.Equal(t, p, back)
 }
 
 func TestPolicyTextIsReadStrictly(t *testing.T) {
