@@ -137,6 +137,10 @@ type Adapter struct {
 	Repeats *invariants.Repeats
 	served  *served
 
+	// Session is the contract of the sessions with the tools, which Subject opens by
+	// [Stage.Sessions]. Nil: there is none, and nothing is judged of them.
+	Session *invariants.Session
+
 	// Invariants are further rules of the user's own.
 	Invariants []invariants.Invariant
 
@@ -153,7 +157,7 @@ func (a *Adapter) Contract() invariants.Contract {
 	return invariants.Contract{
 		Policy: a.Policy, Breakers: a.guards(), Allowance: a.Allowance, Allowed: a.Allowed,
 		EscalatesAfter: a.EscalatesAfter, Spreads: a.Spreads,
-		Sinks: a.Sinks, Cache: a.Cache, Observation: a.Observation,
+		Sinks: a.Sinks, Cache: a.Cache, Observation: a.Observation, Session: a.Session,
 	}
 }
 
@@ -250,7 +254,7 @@ func (a *Adapter) validate() error {
 	if a.Observation != nil {
 		errs = append(errs, a.validateObservation())
 	}
-	errs = append(errs, a.validateSinks(), a.validateCache())
+	errs = append(errs, a.validateSinks(), a.validateCache(), a.validateSession())
 	errs = append(errs, a.validateRestart()...)
 	if a.served == nil { // else the policy is made of the contract, which has been looked at
 		errs = append(errs, contractOf(&a.Policy).err)

@@ -121,7 +121,7 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 	for i, item := range c.in {
 		asked[i].ID = c.id(item)
 	}
-	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in), Items: trace.ItemsOf(asked...)})
+	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in), Items: trace.ItemsOf(asked...), Definition: c.s.known(c.t.name)})
 	f, a := c.s.arrive(c.t, c.p)
 	order := c.s.sent(c.t, c.p, asked)
 	var o trace.Outcome

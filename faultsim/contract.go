@@ -39,6 +39,7 @@ func copyOf(p *invariants.Policy) invariants.Policy {
 	own := *p
 	own.Retry, own.Undone, own.Desired = slices.Clone(p.Retry), slices.Clone(p.Undone), slices.Clone(p.Desired)
 	own.Backoff.Delays, own.Hint.Classes = slices.Clone(p.Backoff.Delays), slices.Clone(p.Hint.Classes)
+	own.Correct.Fields = slices.Clone(p.Correct.Fields)
 	own.Tools = copied(p.Tools)
 	return own
 }
@@ -51,7 +52,7 @@ func same(a, b *invariants.Policy) bool {
 		alike(a.Retry, b.Retry) && a.Advice == b.Advice && alike(a.Undone, b.Undone) && alike(a.Desired, b.Desired) &&
 		sameBackoff(&a.Backoff, &b.Backoff) && sameHint(&a.Hint, &b.Hint) &&
 		a.Late == b.Late && a.BudgetLate == b.BudgetLate &&
-		a.Restart == b.Restart && a.Hedge == b.Hedge && a.Winner == b.Winner && a.Key == b.Key && a.Reconcile == b.Reconcile && a.Repeatable == b.Repeatable && a.Refresh == b.Refresh && sameTools(a.Tools, b.Tools)
+		a.Restart == b.Restart && a.RestartBudget == b.RestartBudget && a.Hedge == b.Hedge && a.Winner == b.Winner && a.Key == b.Key && a.Reconcile == b.Reconcile && a.Repeatable == b.Repeatable && a.Refresh == b.Refresh && sameCorrect(&a.Correct, &b.Correct) && sameTools(a.Tools, b.Tools)
 }
 
 func sameTools(a, b map[string]invariants.Policy) bool {
@@ -78,6 +79,10 @@ func sameBackoff(a, b *invariants.Backoff) bool {
 func sameHint(a, b *invariants.Hint) bool {
 	return a.Use == b.Use && a.Limit == b.Limit && a.Over == b.Over && a.Jitter == b.Jitter &&
 		alike(a.Classes, b.Classes) && a.Resets == b.Resets
+}
+
+func sameCorrect(a, b *invariants.Correct) bool {
+	return a.Once == b.Once && a.FromError == b.FromError && alike(a.Fields, b.Fields)
 }
 
 func alike[E comparable](a, b []E) bool {

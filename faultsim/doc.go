@@ -120,6 +120,29 @@
 //	fetch := s.Issuer().Aside("auth") // a call of trace.RoleAuth
 //	call := faultsim.Tool(s, "weather", answer, faultsim.Errors{trace.Unauthenticated: ErrToken})
 //
+// # Definitions
+//
+// [Stage.Definitions] puts the definition of a tool on the stage, such as the
+// schema of its arguments, in its successive versions. A planned invalid is then a
+// schema that has moved on: the same arguments are rejected from then on, and
+// others are taken once the definition was read anew. Each call is recorded with
+// the version that the program has. What a correction may do is for the policy to
+// say, in Correct.
+//
+//	look := s.Definitions("weather", `{"unit":["C"]}`, `{"unit":["celsius"]}`).Aside("tools/list")
+//	call := faultsim.Tool(s, "weather", answer, faultsim.Errors{trace.Invalid: ErrUnit})
+//
+// # Sessions
+//
+// [Stage.Sessions] puts sessions with a tool on the stage, for code that dials,
+// keeps a connection and opens another when it is lost. Each call goes over one,
+// by its context; a planned reset or not-connected loses it, and in an outage of
+// class not-connected no other can be opened. The contract is the adapter's Session.
+//
+//	sessions := s.Sessions("orders")
+//	c, err := sessions.Dial(ctx)          // a call of trace.RoleConnect
+//	r, err := place(c.Over(ctx), order)   // place is the tool
+//
 // # Limiters
 //
 // [Stage.Turn] puts the waits at a limiter of the program's own into the trace, so
@@ -240,8 +263,10 @@
 // the trial closes and are in no trace, a call that was under way is done at the
 // tool and answered to nobody, and what its action returns is dropped. The
 // attempts of the action are numbered on. The policy says what a restart leads
-// to, see [invariants.AfterRestart]; Check then draws a crash in half of its
-// schedules, but for those with actions at once.
+// to, see [invariants.AfterRestart], and what is left of the action's own budget,
+// see [invariants.BudgetAfterRestart]; Check then draws a crash in half of its
+// schedules, but for those with actions at once. A process that is told to stop,
+// and given time for it, is played as one that dies.
 //
 // # An operator's retry
 //

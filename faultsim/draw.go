@@ -32,6 +32,9 @@ type drawer struct {
 	again   bool              // an operator can have actions done again
 	served  *served           // of a tool under test; nil: the code calls tools
 	repeats *invariants.Repeats
+	defined []string // tools whose definition is on the stage
+
+	connected []string // tools with sessions
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -61,6 +64,12 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 	for _, t := range tools {
 		if t.stage != nil {
 			d.issuer, d.jitter = t.stage.issuer != nil, t.stage.jittered
+			if t.stage.definitions[t.name] != nil {
+				d.defined = append(d.defined, t.name)
+			}
+			if t.stage.sessions[t.name] != nil {
+				d.connected = append(d.connected, t.name)
+			}
 		}
 		p := d.p.Of(t.name)
 		dt := drawnTool{name: t.name, most: p.Most(), hints: t.forms(), can: t.can}
@@ -168,6 +177,12 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		}
 		if d.again && !s.AtOnce && coin(t) {
 			d.retried(t, &s)
+		}
+		if len(d.defined) > 0 {
+			d.schemas(t, &s)
+		}
+		if len(d.connected) > 0 {
+			d.losses(t, &s)
 		}
 		return s
 	})

@@ -54,6 +54,7 @@ func (x *exchange) run() (*http.Response, error) {
 		key = h
 	}
 	call := trace.Call{Tool: x.r.Tool, Role: x.r.Role, Args: in.Args, Key: key, Credential: trace.Bearer(in.Header, x.s.policy.Refresh.Credential)}
+	call.Definition = x.s.known(call.Tool)
 	if x.r.Batch != nil {
 		x.asked = x.r.Batch.asked(in.Body)
 		call.Items = trace.ItemsOf(x.asked...)

@@ -72,6 +72,7 @@ type turn struct {
 	at, cancel time.Duration
 	done       bool          // an earlier attempt has done the page's work
 	issued     time.Duration // when the credential was issued
+	budget     time.Duration // when the action's own budget began
 }
 
 // attempt plays an attempt, and what may follow.
@@ -95,7 +96,7 @@ func (pl *player) attempt(s invariants.Series, t turn) {
 		s.Cancel(t.cancel)
 	}
 	s.Began(t.at)
-	o, end := pl.outcome(&f, t.at, t.cancel)
+	o, end := pl.outcome(&f, &t)
 	if end == never {
 		pl.ok = false
 		return
@@ -145,7 +146,7 @@ func (pl *player) follow(s invariants.Series, d invariants.Decision, t turn, end
 // succeed ends a page at the instant, and begins the next one.
 func (pl *player) succeed(t turn, end time.Duration) {
 	if t.page < pl.pages {
-		pl.attempt(pl.p.Start(0, pl.plan.Deadline), turn{n: t.n + 1, page: t.page + 1, at: end, cancel: t.cancel, issued: t.issued})
+		pl.attempt(pl.p.Start(t.budget, pl.plan.Deadline), turn{n: t.n + 1, page: t.page + 1, at: end, cancel: t.cancel, issued: t.issued, budget: t.budget})
 		return
 	}
 	pl.stop(t.n, trace.ReasonSuccess)
@@ -162,6 +163,9 @@ func (pl *player) crash(s *invariants.Series, f *Fault, o trace.Outcome, t turn,
 	up := crash + pl.plan.downtime()
 	if pl.p.Restart == invariants.RestartUndeclared {
 		return false
+	}
+	if pl.p.RestartBudget == invariants.BudgetBeginsAnew {
+		t.budget = up
 	}
 	if crash < end {
 		t.done = t.done || f.Done || f.class() == trace.OK && end <= up
@@ -190,12 +194,12 @@ func (pl *player) loses(f *Fault) bool {
 }
 
 // outcome is what the caller sees of the fault, and when.
-func (pl *player) outcome(f *Fault, at, cancel time.Duration) (trace.Outcome, time.Duration) {
+func (pl *player) outcome(f *Fault, t *turn) (trace.Outcome, time.Duration) {
 	end := never
 	if !f.Hang {
-		end = at + f.takes()
+		end = t.at + f.takes()
 	}
-	limit, class := pl.limit(at, cancel)
+	limit, class := pl.limit(t)
 	if end > limit {
 		return trace.Outcome{Class: class}, limit
 	}
@@ -207,19 +211,19 @@ func (pl *player) outcome(f *Fault, at, cancel time.Duration) (trace.Outcome, ti
 }
 
 // limit is the first instant at which the caller's side ends an attempt.
-func (pl *player) limit(at, cancel time.Duration) (time.Duration, trace.Class) {
+func (pl *player) limit(t *turn) (time.Duration, trace.Class) {
 	limit := never
 	if pl.p.Attempt > 0 {
-		limit = at + pl.p.Attempt
+		limit = t.at + pl.p.Attempt
 	}
 	if pl.plan.Deadline > 0 {
 		limit = min(limit, pl.plan.Deadline)
 	}
 	if pl.p.Budget > 0 && pl.p.BudgetCuts {
-		limit = min(limit, pl.p.Budget)
+		limit = min(limit, t.budget+pl.p.Budget)
 	}
-	if cancel < limit {
-		return cancel, trace.Cancelled
+	if t.cancel < limit {
+		return t.cancel, trace.Cancelled
 	}
 	return limit, trace.Timeout
 }

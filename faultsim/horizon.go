@@ -1,8 +1,6 @@
 package faultsim
 
 import (
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/rehearse-go/rehearse/invariants"
@@ -29,7 +27,7 @@ func (x *trial) horizon() time.Duration {
 		}
 	}
 	work(p)
-	for _, name := range slices.Sorted(maps.Keys(p.Tools)) {
+	for _, name := range named(p) {
 		own := p.Tools[name]
 		work(&own)
 		add(own.Budget)

@@ -49,16 +49,20 @@ type house struct {
 	served  *served // of a tool under test; nil: the code calls tools
 	name    string  // of the tool under test
 
-	declared  []invariants.Sink // contracts of the sinks
-	sinks     []*tool
-	jittered  bool              // the code takes its random numbers from the stage
-	issuer    *Issuer           // nil: tools take any credential
-	disk      map[string][]byte // see Disk
-	life      *life             // the current one; nil: there are no crashes
-	builds    int               // stages beyond the first
-	again     bool              // an operator can have actions done again
-	released  chan struct{}     // closed when crashed processes may go; nil: none has crashed
-	afterlife atomic.Int64      // calls of crashed processes since
+	declared    []invariants.Sink // contracts of the sinks
+	sinks       []*tool
+	jittered    bool                    // the code takes its random numbers from the stage
+	issuer      *Issuer                 // nil: tools take any credential
+	disk        map[string][]byte       // see Disk
+	defines     atomic.Bool             // there are definitions of tools
+	definitions map[string]*Definitions // by tool
+	life        *life                   // the current one; nil: there are no crashes
+	builds      int                     // stages beyond the first
+	again       bool                    // an operator can have actions done again
+	released    chan struct{}           // closed when crashed processes may go; nil: none has crashed
+	afterlife   atomic.Int64            // calls of crashed processes since
+	connects    atomic.Bool             // there are sessions with tools
+	sessions    map[string]*Sessions    // by tool
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.
@@ -351,6 +355,11 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 	}
 	if s.issuer != nil && up { // a tool that is down looks at no credential
 		f = s.issuer.check(t, p.Credential(), f)
+	}
+	if s.definitions != nil && up && f.Class != trace.Unauthenticated { // a tool that is down, or knows nobody, looks at no arguments
+		if d := s.definitions[t.name]; d != nil {
+			f = d.check(t, p, f)
+		}
 	}
 	if f.Cancel > 0 && !a.ended {
 		a.cancelAfter(s, f.Cancel)

@@ -46,10 +46,18 @@ func (c *call[In, Out]) run() (out Out, err error) {
 	if c.s.gone() {
 		return out, c.s.buried()
 	}
-	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in)})
+	over, err := c.s.sessionOf(c.ctx, c.t.name)
+	if err != nil {
+		return out, err
+	}
+	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in), Definition: c.s.known(c.t.name), Session: over.id()})
 	f, a := c.s.arrive(c.t, c.p)
 	var o trace.Outcome
-	out, o, err = c.answer(&f)
+	if over == nil {
+		out, o, err = c.answer(&f)
+	} else {
+		out, o, err = c.overSession(over, a, &f)
+	}
 	if c.s.gone() { // the tool has worked on, and nobody hears of it
 		var none Out
 		return none, c.s.buried()
@@ -93,15 +101,7 @@ func (c *call[In, Out]) answer(f *Fault) (out Out, o trace.Outcome, err error) {
 		return none, trace.Outcome{Class: ended}, c.ctx.Err()
 	}
 	if f.class() != trace.OK {
-		if v, ok := valued[Out](c.errs, f); ok {
-			return v, trace.Outcome{Class: f.Class}, nil
-		}
-		var none Out
-		err = c.errs.render(f)
-		if f.packed() {
-			c.own, err = err, f.pack(c.t.name, err)
-		}
-		return none, trace.Outcome{Class: f.Class, Hint: f.Hint, Advice: f.Advice}, err
+		return c.failure(f)
 	}
 	if f.Empty {
 		out, _ = valued[Out](c.errs, f)
@@ -118,6 +118,18 @@ func (c *call[In, Out]) answer(f *Fault) (out Out, o trace.Outcome, err error) {
 		return out, trace.Classify(err), err
 	}
 	return out, trace.Outcome{Class: trace.OK}, nil
+}
+
+// failure is the failing answer.
+func (c *call[In, Out]) failure(f *Fault) (out Out, o trace.Outcome, err error) {
+	if v, ok := valued[Out](c.errs, f); ok {
+		return v, trace.Outcome{Class: f.Class}, nil
+	}
+	err = c.errs.render(f)
+	if f.packed() {
+		c.own, err = err, f.pack(c.t.name, err)
+	}
+	return out, trace.Outcome{Class: f.Class, Hint: f.Hint, Advice: f.Advice}, err
 }
 
 // work does what the tool is for, once for each key.

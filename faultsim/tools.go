@@ -26,10 +26,18 @@ func (s *Stage) governs(tools map[string]invariants.Policy) error {
 // keyOf is where the keys of all tools travel; empty: nowhere.
 func keyOf(p *invariants.Policy) string {
 	key := p.Key
-	for _, name := range slices.Sorted(maps.Keys(p.Tools)) {
+	for _, name := range named(p) {
 		key = cmp.Or(key, p.Tools[name].Key)
 	}
 	return key
+}
+
+// named lists the tools that have a policy of their own, in a fixed order.
+func named(p *invariants.Policy) []string {
+	if len(p.Tools) == 0 {
+		return nil // most policies, in every trial
+	}
+	return slices.Sorted(maps.Keys(p.Tools))
 }
 
 // mostOf is the highest number of attempts that one of the policies allows.

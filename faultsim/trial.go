@@ -145,6 +145,12 @@ func (x *trial) phases(t *testing.T) {
 		err = x.stage.sinksBuilt()
 	}
 	if err == nil {
+		err = x.stage.definitionsFit()
+	}
+	if err == nil {
+		err = x.stage.sessionsFit(x.a.Session != nil)
+	}
+	if err == nil {
 		err = x.stage.caches(x.a.Cache)
 	}
 	if err == nil && !x.drawn {

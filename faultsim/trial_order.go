@@ -33,9 +33,10 @@ func (x *trial) inTurn(action Action, plans []Plan) {
 			}
 			continue
 		}
+		rest := action // of its own, so that it stays off the heap
 		a.dog = time.AfterFunc(x.longest, func() {
 			if x.hangs(a) {
-				x.takeOver(action, plans[i+1:])
+				x.takeOver(rest, plans[i+1:])
 			}
 		})
 		x.call(ctx, nil, a, do)

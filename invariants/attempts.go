@@ -132,7 +132,7 @@ func after(s *trace.Series, i int) *trace.Attempt {
 // it is worse, and [OneEffect] and [Conforms] say so.
 func (p *Policy) refused() []trace.Class {
 	return slices.DeleteFunc(trace.Classes(), func(c trace.Class) bool {
-		return c == trace.OK || c == trace.Cancelled || p.Retries(c) || p.mends(c) || !p.safe(&trace.Outcome{Class: c})
+		return c == trace.OK || c == trace.Cancelled || p.Retries(c) || p.mends(c) || c == trace.Invalid && p.Correct.Once || !p.safe(&trace.Outcome{Class: c})
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 type scene struct {
 	tr     *trace.Trace
 	side   map[string][]sideCall // by action, in order
-	unsure []time.Duration       // instants of the ambiguous calls, in order
+	unsure []time.Duration       // instants of the ambiguous calls, and of dials that failed, in order
 }
 
 // A sideCall is a call that is no attempt.
@@ -72,14 +72,18 @@ func (sc *scene) collect(first int) {
 			if p, ok := open[e.Call]; ok {
 				c := &sc.side[p.action][p.index]
 				c.answer, c.to, c.ok = i, e.At, e.Outcome.Class == trace.OK
+				if c.role == trace.RoleConnect && !c.ok {
+					sc.unsure = append(sc.unsure, e.At) // whether it counts as an attempt differs between programs
+				}
 				delete(open, e.Call)
 			}
 		}
 	}
 }
 
-// unsureOf reports whether an ambiguous call came while the action ran. It may
-// have been one of its attempts, so that what is missing cannot be judged.
+// unsureOf reports whether an ambiguous call came while the action ran, or a dial
+// failed, be it another action's. It may have been one of its attempts, so that
+// what is missing cannot be judged.
 func (sc *scene) unsureOf(a *trace.Action) bool {
 	if len(sc.unsure) == 0 {
 		return false
@@ -108,7 +112,7 @@ func (sc *scene) between(a *trace.Action, from, to time.Duration) []sideCall {
 // must be kept.
 func (sc *scene) excuses(a *trace.Action, from, to time.Duration) bool {
 	for _, c := range sc.between(a, from, to) {
-		if !c.observes() && (c.role != trace.RoleTurn || !c.ok) {
+		if !c.observes() && (c.role != trace.RoleTurn && c.role != trace.RoleConnect || !c.ok) {
 			return true
 		}
 	}

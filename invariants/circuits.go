@@ -502,7 +502,7 @@ func (w *watch) effects(a *trace.Action, at *trace.Attempt) effect {
 // cut it. It had less time than the tool was promised, so who is to blame is up
 // to the program.
 func (w *watch) spent(a *trace.Action, at *trace.Attempt) bool {
-	return w.p != nil && w.p.BudgetCuts && at.End-a.Begin >= w.p.Budget
+	return w.p != nil && w.p.BudgetCuts && at.End-w.p.budgetFrom(a, a.Begin, at.Event) >= w.p.Budget
 }
 
 // stepsOf lists, for each action, the events in which the program itself moved.
@@ -518,7 +518,7 @@ func stepsOf(tr *trace.Trace) map[string][]int {
 			records[e.Call] = true
 		}
 		switch e.Kind {
-		case trace.KindBegin, trace.KindCall, trace.KindAnswer, trace.KindWait, trace.KindPublish, trace.KindObservation, trace.KindHit, trace.KindEnd, trace.KindPanic:
+		case trace.KindBegin, trace.KindCall, trace.KindAnswer, trace.KindWait, trace.KindPublish, trace.KindObservation, trace.KindHit, trace.KindClose, trace.KindEnd, trace.KindPanic:
 			if !e.Ambiguous && !records[e.Call] {
 				steps[e.Action] = append(steps[e.Action], i)
 			}

@@ -35,7 +35,8 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 			CapIs: p.Backoff.CapIs, Jitter: p.Backoff.Jitter, Delays: spans(p.Backoff.Delays),
 		},
 		Hint: hintText{p.Hint.Use, span(p.Hint.Limit), p.Hint.Over, p.Hint.Jitter, p.Hint.Classes, p.Hint.Resets},
-		Late: p.Late, BudgetLate: p.BudgetLate, Key: p.Key, Reconcile: p.Reconcile, Hedge: hedgeText{span(p.Hedge.After), p.Hedge.Max}, Winner: p.Winner, Restart: p.Restart, Repeatable: p.Repeatable, Tools: p.Tools, Refresh: refreshText(p.Refresh),
+		Late: p.Late, BudgetLate: p.BudgetLate, Key: p.Key, Reconcile: p.Reconcile, Hedge: hedgeText{span(p.Hedge.After), p.Hedge.Max}, Winner: p.Winner, Repeatable: p.Repeatable, Tools: p.Tools, Refresh: refreshText(p.Refresh), Correct: correctText(p.Correct),
+		Restart: p.Restart, RestartBudget: p.RestartBudget,
 	})
 }
 
@@ -55,7 +56,8 @@ func (p *Policy) UnmarshalJSON(text []byte) error {
 			CapIs: t.Backoff.CapIs, Jitter: t.Backoff.Jitter, Delays: durations(t.Backoff.Delays),
 		},
 		Hint: Hint{t.Hint.Use, time.Duration(t.Hint.Limit), t.Hint.Over, t.Hint.Jitter, t.Hint.Classes, t.Hint.Resets},
-		Late: t.Late, BudgetLate: t.BudgetLate, Key: t.Key, Reconcile: t.Reconcile, Hedge: Hedge{time.Duration(t.Hedge.After), t.Hedge.Max}, Winner: t.Winner, Restart: t.Restart, Repeatable: t.Repeatable, Tools: t.Tools, Refresh: Refresh(t.Refresh),
+		Late: t.Late, BudgetLate: t.BudgetLate, Key: t.Key, Reconcile: t.Reconcile, Hedge: Hedge{time.Duration(t.Hedge.After), t.Hedge.Max}, Winner: t.Winner, Repeatable: t.Repeatable, Tools: t.Tools, Refresh: Refresh(t.Refresh), Correct: Correct(t.Correct),
+		Restart: t.Restart, RestartBudget: t.RestartBudget,
 	}
 	return nil
 }
@@ -80,10 +82,13 @@ type policyText struct {
 	Reconcile   bool          `json:"reconcile,omitzero"`
 	Hedge       hedgeText     `json:"hedge,omitzero"`
 	Winner      Winner        `json:"winner,omitzero"`
-	Restart     AfterRestart  `json:"restart,omitzero"`
 	Repeatable  bool          `json:"repeatable,omitzero"`
 
 	Refresh refreshText `json:"refresh,omitzero"`
+	Correct correctText `json:"correct,omitzero"`
+
+	Restart       AfterRestart       `json:"restart,omitzero"`
+	RestartBudget BudgetAfterRestart `json:"restartBudget,omitzero"`
 
 	Tools map[string]Policy `json:"tools,omitempty"`
 }
@@ -100,6 +105,15 @@ type refreshText struct {
 	Shared     bool   `json:"shared,omitzero"`
 	Early      bool   `json:"early,omitzero"`
 }
+
+type correctText struct {
+	Once      bool     `json:"once,omitzero"`
+	FromError bool     `json:"fromError,omitzero"`
+	Fields    []string `json:"fields,omitempty"`
+}
+
+// IsZero is for omitzero: an empty list is as good as none.
+func (c correctText) IsZero() bool { return !c.Once && !c.FromError && len(c.Fields) == 0 }
 
 type backoffText struct {
 	Base   span    `json:"base,omitzero"`

@@ -36,6 +36,21 @@ func TestPolicyComesBackAsItWas(t *testing.T) {
 	})
 }
 
+func TestEveryFieldIsWritten(t *testing.T) {
+	p := Policy{
+		ID: "all/v1", MaxAttempts: 3, Attempt: 1, Budget: 2, BudgetCuts: true, Price: 3, Spend: 4, Retry: []trace.Class{trace.Throttled}, Advice: AdviceStops,
+		Undone: []trace.Class{trace.Transient}, Desired: []trace.Class{trace.NotFound}, Backoff: Backoff{Base: 5}, Hint: Hint{Limit: 6},
+		Late: LateWait, BudgetLate: LateWait, Key: "k", Reconcile: true, Winner: WinnerSuccess, Hedge: Hedge{After: 7, Max: 1},
+		Restart: RestartResumes, RestartBudget: BudgetBeginsAnew, Repeatable: true, Tools: map[string]Policy{"a": {ID: "a"}}, Refresh: Refresh{Once: true}, Correct: Correct{Once: true, Fields: []string{"units"}},
+	}
+	for v, i := reflect.ValueOf(p), 0; i < v.NumField(); i++ {
+		require.False(t, v.Field(i).IsZero(), "the test sets no %s", v.Type().Field(i).Name)
+	}
+	var back Policy
+	require.NoError(t, json.Unmarshal(p.Content(), &back))
+	require.Equal(t, p, back)
+}
+
 func TestPolicyTextIsReadStrictly(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"retires":3}`:                       `no field "retires"`,
@@ -89,9 +104,12 @@ func everyField(t *testing.T, v reflect.Value, path string, seen func(field stri
 			f.SetFloat(0.5)
 		case reflect.Slice:
 			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
-			if e := f.Index(0); e.Kind() == reflect.Uint8 {
+			switch e := f.Index(0); e.Kind() {
+			case reflect.Uint8:
 				e.SetUint(uint64(trace.Transient))
-			} else {
+			case reflect.String:
+				e.SetString("x")
+			default:
 				e.SetInt(7)
 			}
 		case reflect.Map:

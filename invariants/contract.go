@@ -17,6 +17,7 @@ type Contract struct {
 	Sinks       []Sink       // places for records
 	Cache       *Cache       // nil: none
 	Observation *Observation // of what is handed on of a failure; nil: none
+	Session     *Session     // of the sessions with the tools; nil: none
 }
 
 // behind tells the walk what may refuse its attempts.
@@ -28,17 +29,17 @@ func (w *walk) behind(c *Contract) {
 // Plain reports whether there is nothing beside the policy.
 func (c *Contract) Plain() bool {
 	return len(c.Breakers) == 0 && c.Allowance == nil && len(c.Allowed) == 0 && c.EscalatesAfter == 0 && !c.Spreads &&
-		len(c.Sinks) == 0 && c.Cache == nil && c.Observation == nil
+		len(c.Sinks) == 0 && c.Cache == nil && c.Observation == nil && c.Session == nil
 }
 
 // Invariants returns all that the contract implies. The rules of sinks and of the
 // cache come first, since what a record or a kept answer causes looks like other
 // faults, and those of the observation last, since a wrong attempt is not its
 // fault. Between them stand [Policy.Invariants], with [CircuitBreaker],
-// [AllowedTools], [EscalatesAfter], [JitterSpreads] and [WithinAllowance] among
-// the narrow rules, and with a [Conforms] and a [HonestEnding] that let an action
-// end as breaker-open or budget where an attempt would be due. Whether it was
-// right to refuse is the business of the narrow rules.
+// [Session.Invariants], [AllowedTools], [EscalatesAfter], [JitterSpreads] and
+// [WithinAllowance] among the narrow rules, and with a [Conforms] and a
+// [HonestEnding] that let an action end as breaker-open or budget where an attempt
+// would be due. Whether it was right to refuse is the business of the narrow rules.
 func (c Contract) Invariants() []Invariant {
 	if c.Plain() {
 		return c.Policy.Invariants()
@@ -80,6 +81,9 @@ func (c *Contract) retrying() (list []Invariant) {
 		// Early: what these find looks like a fault of many other rules.
 		if len(c.Breakers) > 0 {
 			list = append(list, circuitBreaker(c.Breakers, &c.Policy))
+		}
+		if c.Session != nil {
+			list = append(list, c.Session.rules(&c.Policy)...)
 		}
 		if len(c.Allowed) > 0 {
 			list = append(list, WhereItApplies(AllowedTools(c.Allowed...)))
@@ -139,6 +143,7 @@ func (p *Policy) rules() []Invariant {
 	list = append(list,
 		Returns())
 	list = append(list, p.refreshRules()...)
+	list = append(list, p.correctRules()...)
 	list = append(list,
 		noRetryAfter(p.Advice == AdviceDecides, p.refused()), StopAfterSuccess(), SameArguments(), OneKey(p.Key != ""),
 		NoCallOnDeadContext(), NoAttemptAfterEnd(), NoAttemptAfterCancel(),

@@ -42,6 +42,21 @@
 // in a row is a refusal again. [NewCredentialUsed], [RefreshedOnce] and
 // [RefreshShared] name what goes wrong in it.
 //
+// # Corrections
+//
+// An invalid answer ends an action, unless [Policy.Correct] allows one correction:
+// the schema may have changed, so the tool's definition is looked at anew (a call
+// of trace.RoleDefinitions), and what has a safe mapping is sent once more.
+// [RejectedPayload], [CorrectionGrounded], [ProtectedArguments] and [CorrectedOnce]
+// name what goes wrong in it.
+//
+// # Sessions
+//
+// A [Session] is the contract of connections whose state is apart from the outcome
+// of a call: one that was lost is not used again, one that others use is not
+// closed, and dials are counted and spaced. It is beside the policy, which says
+// what may be repeated after the loss.
+//
 // # Limiters
 //
 // [RateLimit] and [Concurrency] hold what reaches a tool, over all actions, to the
@@ -127,7 +142,9 @@
 // are in memory ([RestartInterrupts]) the action ends as interrupted and calls
 // nothing: [InterruptedAuditable]. A program that died at the instant of an answer
 // may not have written it down, and one that died at a write may have written
-// down an attempt that it never made: both are legal either way.
+// down an attempt that it never made: both are legal either way. Whether the time
+// in which the process was down counts for the action's own budget, or each restart
+// begins it anew, is [Policy.RestartBudget].
 //
 // # Circuit breakers
 //
@@ -216,11 +233,13 @@
 //   - whether a hint starts the backoff anew: Hint.Resets
 //   - jitter, and whether the cap comes before or after it: Backoff.Jitter, Backoff.CapIs
 //   - a next attempt that does not fit: Late for the caller's deadline, BudgetLate for the own budget (stop at once, or begin the wait)
-//   - what a restart leads to: Restart (it resumes, or it interrupts)
+//   - what a restart leads to: Restart (it resumes, or it interrupts), and whether the own budget goes on or begins anew: RestartBudget
 //   - whether the budget ends an attempt under way: BudgetCuts
 //   - which wins, a cancel or a success of a tool that ignores it: Winner
 //   - whether attempts may overlap, when and how many: Hedge
 //   - whether the repeat after a refresh counts, callers share one, and credentials are fetched early: Refresh.Extra, Shared, Early
+//   - whether rejected arguments may be corrected, on what evidence and in which fields: Correct.Once, FromError, Fields
+//   - how many dials an action may make, and how long it waits behind one that failed: Session.Dials, Pause
 //   - what an observation promises, and its length: Observation
 //   - whether a record is mandatory, precedes the call, and fails the action: Sink.Mandatory, Before, Degraded
 //   - what a breaker counts, how many probes must succeed, whether a refusal closes it or counts for nothing, how long a probe keeps its place: Breaker.Failures, Successes, RefusalsNeutral, Lease
@@ -241,10 +260,13 @@
 //   - The retryable flag where two tools failed and the policy says different things of them, where items of a batch have a class each, where the outcome can be read in two ways, and where a breaker, the caller or the action's own time ended it.
 //   - Whether the key of a repeat that the model asks for is that of the first: the key must belong to the intent, and outlive the action.
 //   - Requests of one batch at once.
+//   - Waits, and whether an action gave up too early, where a dial failed while it ran: in one program that is an attempt, in another it is none.
 //   - A breaker around the whole action, that counts actions and not attempts.
 //   - Repeats after the retention of their key, and what a caller gets that has left.
-//   - The items of a batch after a restart, and the budget of an action whose
-//     process died before its first attempt: what was written down by then is not
-//     seen.
+//   - A clean drain: an attempt that a stopping process gives back counts as one
+//     that a crash cuts off does.
+//   - The items of a batch after a restart, and a budget that goes on over the
+//     death of the process before the first attempt: what was written down by
+//     then is not seen.
 //   - The windows are exact. They suit virtual time, not recordings in real time.
 package invariants

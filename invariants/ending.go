@@ -29,7 +29,7 @@ func honestEnding(p *Policy, shared bool) Invariant {
 				v.reached(a)
 				return v
 			}
-			late := timeUp(a) || own.Budget > 0 && a.End-begin >= own.Budget || p.spentOn(a)
+			late := timeUp(a) || own.outOfTime(a, begin) || p.spentOn(a)
 			if text, advice := dishonesty(own, &sc, a, late, shared); text != "" {
 				v.report(a, text, own.adviceFor(a, advice), lastAnswer(a), a.EndEvent)
 			}

@@ -60,13 +60,13 @@ func (h *handed) lastOf(s *trace.Series) (last *trace.Attempt) {
 
 // again tells of one attempt whether it may be repeated. clear is false where
 // its outcome can be read in two ways that differ in this, where its items have
-// a class each, where a refresh may mend it, and where the program may know more, because it asks or because
+// a class each, where a refresh or a correction may mend it, and where the program may know more, because it asks or because
 // its own time was up.
 func (p *Policy) again(a *trace.Action, at *trace.Attempt) (again, clear bool) {
-	if !at.Seen || at.Outcome.Items != "" || p.mends(at.Outcome.Class) || forgotten(a, at) {
+	if !at.Seen || at.Outcome.Items != "" || p.mends(at.Outcome.Class) || p.corrects(&at.Outcome) || forgotten(a, at) {
 		return false, false
 	}
-	ownTime := p.Budget > 0 && at.End-a.Begin >= p.Budget && ownTimeout(at.Outcome.Class) == trace.Timeout
+	ownTime := p.Budget > 0 && at.End-p.budgetFrom(a, a.Begin, at.Event) >= p.Budget && ownTimeout(at.Outcome.Class) == trace.Timeout
 	asks := p.Reconcile && p.effect(&at.Outcome) == trace.EffectUnknown
 	again, clear = p.repeats(at.Outcome), !ownTime && !asks
 	if o, _, two := secondReading(at); two && (!o.Failed() || p.repeats(o) != again) {

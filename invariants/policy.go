@@ -30,7 +30,8 @@ type Policy struct {
 	Attempt time.Duration
 
 	// Budget is the action's own time for all attempts and waits, counted from
-	// its begin. 0: none. The caller's deadline is apart from it.
+	// its begin, or anew from each restart (see RestartBudget). 0: none. The
+	// caller's deadline is apart from it.
 	Budget time.Duration
 
 	// BudgetCuts says that an attempt under way ends with the budget. False:
@@ -88,9 +89,14 @@ type Policy struct {
 
 	// Hedge says whether attempts of one action may overlap.
 	Hedge Hedge
+
 	// Restart is what becomes of an action when the program's process dies under
 	// it and comes back. Empty: nothing is promised.
 	Restart AfterRestart
+
+	// RestartBudget says whether a restart begins Budget anew. Empty: it goes on,
+	// and the time in which the process was down counts.
+	RestartBudget BudgetAfterRestart
 
 	// Repeatable says that repeating the action is harmless, as with a read.
 	Repeatable bool
@@ -103,6 +109,9 @@ type Policy struct {
 	Tools map[string]Policy
 	// Refresh is what the code does about credentials that expire.
 	Refresh Refresh
+
+	// Correct is what the code does about arguments that a tool rejects.
+	Correct Correct
 }
 
 // Backoff is the law of the waits between attempts. The zero Backoff waits

@@ -70,13 +70,17 @@ func (s *Series) mend(o *trace.Outcome, at time.Duration) Decision {
 	return d
 }
 
-// unmended widens a window by what a refresh can do to the count of failures:
+// unmended widens a window by what a refresh, or a correction, can do to the count of failures:
 // in one program it is a failure as any other, in another it is none.
 func (s *Series) unmended(w wait, o *trace.Outcome) wait {
-	if s.mended == 0 {
+	mended := s.mended
+	if s.corrected {
+		mended++
+	}
+	if mended == 0 {
 		return w
 	}
-	less := s.p.window(max(1, s.failures-s.mended), s.waited, o)
+	less := s.p.window(max(1, s.failures-mended), s.waited, o)
 	w.lo, w.hi = min(w.lo, less.lo), max(w.hi, less.hi)
 	return w
 }

@@ -17,7 +17,8 @@ const (
 	RestartUndeclared AfterRestart = ""
 
 	// RestartResumes: retries are persisted. The attempts made, the instant of
-	// the next one, the key, the arguments and the budget outlive the process.
+	// the next one, the key and the arguments outlive the process, and so does
+	// the budget where RestartBudget says nothing else.
 	// A wait that is over by the restart is over. An attempt that was under way
 	// counts, and its outcome is not known.
 	RestartResumes AfterRestart = "resumes"
@@ -50,12 +51,17 @@ func (s *Series) Resumed(o trace.Outcome, at, up time.Duration) Decision {
 }
 
 func (s *Series) resumed(o trace.Outcome, at, up time.Duration) Decision {
+	old := *s
 	s.up = up
+	s.refill(up)
 	d := s.Next(o, at)
 	s.up = 0
 	if d.Do != Go {
 		d.EndLo, d.EndHi = max(d.EndLo, up), max(d.EndHi, up)
 		d.also |= s.overdue(up)
+	}
+	if s.p.refills() {
+		d.orOutOfTime(old.Next(o, at), up)
 	}
 	return d
 }
@@ -73,6 +79,7 @@ func (s *Series) Lost(up time.Duration) Decision {
 }
 
 func (s *Series) lost(up time.Duration) Decision {
+	s.refill(up)
 	s.attempts++
 	s.failures++
 	s.answered, s.unclear = up, true

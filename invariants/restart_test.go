@@ -39,6 +39,9 @@ func TestARestartChangesNothing(t *testing.T) {
 	leased := with(kept(), func(p *Policy) { p.Attempt = 30 * sec })
 	once := with(kept(), func(p *Policy) { p.MaxAttempts = 1 })
 	undeclared := with(kept(), func(p *Policy) { p.Restart = "" })
+	slow := with(kept(), func(p *Policy) {
+		p.MaxAttempts, p.Backoff.Base, p.Tools = 2, 60*sec, map[string]Policy{"bank": kept()}
+	})
 	plain := func(s *tracetest.Script) *tracetest.Script { return s.Call("bank", `{"n":7}`) }
 	for _, c := range []struct {
 		name string
@@ -49,6 +52,9 @@ func TestARestartChangesNothing(t *testing.T) {
 	}{
 		{"the wait goes on to its own instant", kept(), pay(inWait().After(5 * sec)).Answer(ok).End(), "", ""},
 		{"the wait was over before the restart", kept(), pay(begin()).Answer(transient).After(4*sec).Crash(0).After(sec*3600).Restart().Key("k1").Call("bank", `{"n":7}`).Answer(ok).End(), "", ""},
+		{"the wait of a tool with a policy of its own goes on", slow, pay(inWait().After(5 * sec)).Answer(ok).End(), "", ""},
+		{"the wait of a tool with a policy of its own is forgotten", slow, pay(inWait()).Answer(ok).End(), "survives-restart", "the earliest is 10s"},
+		{"a tool with a policy of its own is called as often as that says", slow, pay(pay(inWait().After(5 * sec)).Answer(transient).After(20 * sec)).Answer(ok).End(), "", ""},
 		{"the wait is forgotten", kept(), pay(inWait()).Answer(ok).End(), "survives-restart", "came 5s after the answer before it, the earliest is 10s"},
 		{"the wait begins anew", kept(), pay(inWait().After(10 * sec)).Answer(ok).End(), "survives-restart", "came 15s after the answer before it, the latest is 10s"},
 		{"another key", kept(), inWait().After(5*sec).Key("k2").Call("bank", `{"n":7}`).Answer(ok).End(), "survives-restart", `called with key "k2", before it with key "k1"`},

@@ -102,7 +102,7 @@ func (w *walk) asAnswered(up time.Duration) {
 	phantoms, began := 0, w.auto.began
 	for i := range w.crashes {
 		unaware := i > 0 && w.crashes[0].Crash == w.at.End // of the answer, and so of the wait
-		if c := &w.crashes[i]; c.Write > 0 && due.Do != Stop && (unaware || c.Crash-w.at.End >= due.Lo) {
+		if c := &w.crashes[i]; c.Write > 0 && (due.Do != Stop || i > 0 && w.p.refills()) && (unaware || c.Crash-w.at.End >= due.Lo) {
 			phantoms++
 			began = c.Crash
 		}

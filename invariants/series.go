@@ -67,6 +67,7 @@ type Series struct {
 	unauthenticated bool          // the answer before said so
 	up              time.Duration // when a process that has died is up again; 0: it has not
 	phantoms        int           // attempts that a process may have counted and died before making
+	corrected       bool          // rejected arguments were
 }
 
 // Start begins a series: begin is the instant at which the action began, and
@@ -109,6 +110,9 @@ func (s *Series) Next(o trace.Outcome, at time.Duration) Decision {
 		return d
 	}
 	s.unauthenticated = false
+	if s.p.corrects(&o) {
+		return s.correct(&o, at)
+	}
 	d, final := s.final(&o, at)
 	if mixed {
 		d.also |= reasonSet(trace.ReasonPartial)

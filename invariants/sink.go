@@ -233,7 +233,7 @@ func (k *Sink) disturbs(by *Contract, sc scene, a *trace.Action, c *sideCall) (t
 
 // dishonest words an end that the last answer does not bear out.
 func (k *Sink) dishonest(p *Policy, sc *scene, a *trace.Action, answer int) string {
-	late := timeUp(a) || p.Budget > 0 && a.End-a.Begin >= p.Budget || p.spentOn(a)
+	late := timeUp(a) || p.outOfTime(a, a.Begin) || p.spentOn(a)
 	if p.reachedBy(a) || a.Reason == trace.ReasonBreakerOpen {
 		return "" // what the breaker refuses is no answer of the tool's
 	}

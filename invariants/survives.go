@@ -25,7 +25,7 @@ func SurvivesRestart(p Policy) Invariant {
 					v.resumes(&p, sc, a, s)
 				}
 				if len(v.Findings) == 0 {
-					v.counted(&p, a, s)
+					v.counted(p.Of(s.Tool), a, s)
 				}
 				if len(v.Findings) > 0 {
 					return v

@@ -93,7 +93,8 @@ func endedByTime(p *Policy, a *trace.Action) bool {
 	last := &a.Attempts[len(a.Attempts)-1]
 	p, begin := p.governs(a, last)
 	return a.Deadline != 0 && a.End == a.Deadline && (p.Late == LateWait || last.End == a.End) ||
-		a.Cancelled() && a.Cancel <= a.End || p.Budget > 0 && a.End-begin == p.Budget
+		a.Cancelled() && a.Cancel <= a.End ||
+		p.Budget > 0 && p.budgetEnds(a, begin)
 }
 
 // wantsMore reports whether the policy asks for a further attempt where the
@@ -213,7 +214,9 @@ func past(at, deadline time.Duration) time.Duration {
 
 // WithinBudget is: every attempt begins before the action's own budget is
 // spent and, where the policy says BudgetCuts, is given no more than is left
-// of it (field case F048). It does not apply to a policy without a budget.
+// of it (field case F048). Whether it goes on or begins anew after a restart of
+// the process says the policy's RestartBudget. It does not apply to a policy
+// without a budget.
 func WithinBudget(p Policy) Invariant {
 	return rule("within-budget", "attempts begin while the action's own budget lasts",
 		func(_ *trace.Trace, a *trace.Action) (v Verdict) {
@@ -223,7 +226,7 @@ func WithinBudget(p Policy) Invariant {
 				if own.Budget <= 0 {
 					continue
 				}
-				over := plus(max(begin, bornLate(a)), own.Budget)
+				over := plus(max(own.budgetFrom(a, begin, at.Event), bornLate(a)), own.Budget)
 				v.Applied++
 				switch {
 				case at.Begin > over:

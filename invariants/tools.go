@@ -67,6 +67,7 @@ func (p *Policy) each() (list []Policy, names []string) {
 var ofAttempts = []string{
 	"attempt-timeout", "whole-attempt", "no-retry-after-refusal", "one-key",
 	"advice-heeded", "reconciled-first", "attempts-bounded", "within-spend", "one-effect",
+	"rejected-payload", "protected-arguments", "correction-grounded", "corrected-once",
 }
 
 // rulesOfTools lists the narrow rules of a policy whose tools have policies of
@@ -84,10 +85,14 @@ func (p *Policy) rulesOfTools() []Invariant {
 	}
 	all := *p
 	all.Attempt, all.Reconcile, all.Repeatable, all.Spend = 0, false, true, 0
-	all.Budget = 0
+	all.Budget, all.Correct = 0, Correct{FromError: true}
 	for i := range list { // a rule is there where one of the policies calls for it
 		all.Attempt, all.Budget = max(all.Attempt, list[i].Attempt), max(all.Budget, list[i].Budget)
 		all.Reconcile, all.Spend = all.Reconcile || list[i].Reconcile, max(all.Spend, list[i].Spend)
+		if c := &list[i].Correct; c.Once {
+			all.Correct.Once, all.Correct.FromError = true, all.Correct.FromError && c.FromError
+			all.Correct.Fields = append(all.Correct.Fields, c.Fields...)
+		}
 		if all.Advice == AdviceIgnored {
 			all.Advice = list[i].Advice
 		}
@@ -108,6 +113,8 @@ func (p *Policy) rulesOfTools() []Invariant {
 			inv = WaitsInWindow(*p)
 		case inv.Name == "within-budget":
 			inv = WithinBudget(*p)
+		case inv.Name == "survives-restart":
+			inv = SurvivesRestart(*p)
 		case inv.Name == "no-last-delay":
 			inv = noLastDelay(p, true)
 		case inv.Name == "honest-ending":

@@ -35,6 +35,8 @@ func (p *Policy) Validate() error {
 	v.hedge(p)
 	v.refresh(p)
 	v.restart(p)
+	v.correct(p)
+	v.restartBudget(p)
 	for _, d := range []struct {
 		field string
 		value time.Duration

@@ -47,7 +47,7 @@ type step struct {
 
 func (p *Policy) walk(sc scene, a *trace.Action, s *trace.Series) walk {
 	own := p.Of(s.Tool)
-	w := walk{p: own, all: p, sc: sc, s: s, auto: own.Start(p.begins(a, s), a.Deadline)}
+	w := walk{p: own, all: p, sc: sc, s: s, auto: own.Start(own.budgetFrom(a, p.begins(a, s), s.Attempts[0].Event), a.Deadline)}
 	if a.Cancelled() {
 		w.auto.Cancel(a.Cancel)
 	}
@@ -55,7 +55,7 @@ func (p *Policy) walk(sc scene, a *trace.Action, s *trace.Series) walk {
 	if len(a.Restarts) > 0 && s.Attempts[0].Event == a.Attempts[0].Event {
 		early := crashesSince(a, -1, s.Attempts[0].Event)
 		w.auto.phantoms = writes(early)
-		if p.Budget > 0 && len(early) > 0 {
+		if p.Budget > 0 && len(early) > 0 && !own.refills() {
 			w.i = len(s.Attempts) // whether it knows when it began is not to be seen
 		}
 	}

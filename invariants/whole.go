@@ -47,7 +47,7 @@ func WholeAttempt(p Policy) Invariant {
 // from turn, and counts it in applied where it could have been.
 func (p *Policy) cutShort(a *trace.Action, at *trace.Attempt, turn time.Duration, applied *int) bool {
 	over := plus(at.Begin, p.Attempt)
-	if at.Deadline == 0 || a.Deadline != 0 && over > a.Deadline || p.BudgetCuts && over > plus(a.Begin, p.Budget) {
+	if at.Deadline == 0 || a.Deadline != 0 && over > a.Deadline || p.BudgetCuts && over > plus(p.budgetFrom(a, a.Begin, at.Event), p.Budget) {
 		return false
 	}
 	*applied++

@@ -59,6 +59,8 @@
 //   - restart: crashes of the process in flight, in the wait and at each write of its
 //     disk, where the adapter has a Resume; an operator's retry, where it has Again
 //   - access: credentials that expire, where the policy refreshes them
+//   - definitions: schemas that change, where the policy lets arguments be corrected
+//   - sessions: sessions that are lost and cannot be opened, where the adapter declares them
 //   - observation: failures whose words leak, where it declares an Observation
 //   - records: logs and audits that fail, where it declares Sinks
 //

@@ -35,6 +35,9 @@ func (s *Setting) expect(sched faultsim.Schedule) (faultsim.Expectation, bool) {
 	if s.Policy.MaxAttempts == invariants.Unlimited && s.Policy.Backoff.Jitter != (invariants.Jitter{}) {
 		return faultsim.Expectation{Most: anything}, true // thousands of windows leave the count open
 	}
+	if s.sessions && slices.ContainsFunc(sched.Outages, func(o faultsim.Outage) bool { return o.Class == trace.NotConnected }) {
+		return faultsim.Expectation{Most: anything}, true // whether a dial that fails counts as an attempt differs
+	}
 	sched.Actions = slices.Clone(sched.Actions[:min(1, len(sched.Actions))])
 	for _, name := range speaksOf(&sched) {
 		if name != faultsim.Main && name != s.Tools[0] && !s.bestEffort(name) {

@@ -26,6 +26,8 @@ const (
 	Budgets     Group = "budgets"     // what one action may spend and what many share, where that is declared
 	Restarts    Group = "restart"     // crashes of the process, where the adapter has a Resume, and an operator's retries, where it has Again
 	Access      Group = "access"      // credentials that expire, where the policy refreshes them
+	Definitions Group = "definitions" // schemas that change, where the policy lets arguments be corrected
+	Sessions    Group = "sessions"    // sessions that are lost, where there are such
 	Observed    Group = "observation" // what is handed on of a failure, where that is declared
 	Records     Group = "records"     // logs and audits that fail, where there are sinks
 	Repeated    Group = "repeats"     // what a tool under test makes of a second call, in place of all others
@@ -72,6 +74,8 @@ func shelves() []shelf {
 		{Restarts, restartRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Resume != nil }},
 		{Restarts, operatorRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Again != nil }},
 		{Access, accessRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Refresh.Once }},
+		{Definitions, definitionRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Of(s.Tools[0]).Correct.Once }},
+		{Sessions, sessionRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.sessions }},
 		{Observed, observationRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Observation != nil }},
 		{Records, recordRows, func(s *Setting, _ *faultsim.Adapter) bool { return len(s.Sinks) > 0 }},
 		{Repeated, repeatRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Repeats != nil }},

@@ -87,6 +87,6 @@ func edges(p invariants.Policy, zero Zeros) (list []edge) {
 // giveBudget sets the budget. Without one nothing speaks of it.
 func giveBudget(p *invariants.Policy, d time.Duration) {
 	if p.Budget = d; d == 0 {
-		p.BudgetCuts, p.BudgetLate = false, invariants.LateStop
+		p.BudgetCuts, p.BudgetLate, p.RestartBudget = false, invariants.LateStop, invariants.BudgetGoesOn
 	}
 }

@@ -180,6 +180,10 @@ func TestExpectationsOfRestartRows(t *testing.T) {
 			expects(t, rows[name].Row, interrupting(p), end{1, interrupted})
 		}
 	}
+	late := with(resuming(read), func(p *invariants.Policy) { p.Budget = 2 * time.Second })
+	expects(t, rows["restart-after-backoff"].Row, late, end{1, trace.ReasonBudget})
+	late.RestartBudget = invariants.BudgetBeginsAnew
+	expects(t, rows["restart-after-backoff"].Row, late, end{2, ok})
 	s := rows["restart-at-each-write"].Schedule
 	require.Len(t, s.Actions, 8)
 	e, known := faultsim.ExpectFirst(resuming(read), s)

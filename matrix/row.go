@@ -48,6 +48,7 @@ type Setting struct {
 	allowance *invariants.Allowance // that the adapter declares; nil: none
 	allowed   []string              // the tools that an action may call; empty: any
 	cache     *invariants.Cache     // of the adapter; nil: none
+	sessions  bool                  // the adapter has a contract of its sessions
 	escalates int                   // failed actions in a row after which the turn is handed on; 0: never
 }
 

@@ -84,6 +84,8 @@ type Attempt struct {
 	Items       Items           // of a batch: what it asks for; empty: it is none
 	Key         string          // the idempotency key that it carried; empty: none
 	Credential  string          // the credential that it carried; empty: none, or not looked at
+	Definition  string          // the version of the tool's definition that the program had; empty: not known
+	Session     int             // the session that it went over; 0: not known
 	Args        json.RawMessage // canonical, without the key; nil: none
 	Result      json.RawMessage // of its answer, canonical; nil: none
 	Outcome     Outcome         // as the caller saw it: an interrupt counts before a later answer

@@ -16,6 +16,8 @@ type Call struct {
 	Args       json.RawMessage // any JSON; kept in canonical form and never aliased
 	Key        string          // the idempotency key, where it is not in Args
 	Credential string          // the credential, where it is not in Args
+	Definition string          // the version of the tool's definition that the program has; empty: [Recorder.Definition] says it
+	Session    int             // the session that it goes over or, of [RoleConnect], opens; numbered from 1; 0: not known
 
 	Items Items // of a batch: what it asks for; empty: it is none
 }
@@ -30,6 +32,7 @@ type Pending struct {
 	key    string
 	hidden string // the key as the trace shows it
 	cred   string
+	args   json.RawMessage
 	role   Role
 	life   int // of its process: see [Op.Crash]
 }
@@ -41,11 +44,15 @@ type Pending struct {
 // and where none was declared, of one without a name. A call that could belong
 // to several is marked as ambiguous and judged by no invariant.
 func (r *Recorder) Call(ctx context.Context, c Call) Pending {
+	version := c.Definition
+	if version == "" && r.Definition != nil {
+		version = r.definition(c.Tool)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	args, key, cred := r.args(&c)
 	r.calls++
-	p := Pending{r: r, number: r.calls, tool: c.Tool, role: c.Role, cred: cred}
+	p := Pending{r: r, number: r.calls, tool: c.Tool, role: c.Role, cred: cred, args: args}
 	if key != "" {
 		p.key, p.hidden = key, r.hideKey(key)
 	}
@@ -58,6 +65,7 @@ func (r *Recorder) Call(ctx context.Context, c Call) Pending {
 	e.At, e.Kind, e.Role, e.Call = at, KindCall, c.Role, p.number
 	p.place(e)
 	e.Key, e.Args, e.Deadline = p.hidden, args, r.deadline(ctx)
+	e.Definition, e.Session = version, c.Session
 	e.Layer, e.Outcome.Items = layerOf(ctx, p.op), r.hideItems(c.Items)
 	if cred != "" {
 		e.Credential = r.hideText(KeepCredential, cred)
@@ -183,6 +191,11 @@ func (p Pending) Key() string { return p.key }
 // Credential is the credential that the call carried, in clear; empty: none, or
 // nobody said where it is.
 func (p Pending) Credential() string { return p.cred }
+
+// Args is the arguments as the trace shows them: in canonical form, without key
+// and credential, and redacted unless the recorder keeps them. They must not be
+// changed.
+func (p Pending) Args() json.RawMessage { return p.args }
 
 // Interrupt records that the call's context ended while the tool was at work.
 // It is needed only where the tool does not answer at once when that happens.

@@ -32,8 +32,8 @@
 //   - A hit is an answer without a call, from a cache or from a request that
 //     another action had under way. [Recorder.Hit] records it.
 //   - A call can have another [Role] than that of an attempt: fetching
-//     credentials, asking what became of an attempt, or writing a record to a
-//     log or an audit trail. It is in the trace and counts as nothing else.
+//     credentials or definitions of tools, opening a session, asking what became of
+//     an attempt, or writing a record to a log or an audit trail. It is in the trace and counts as nothing else.
 //   - A served call is an action of a program that is itself a tool:
 //     [Recorder.Serve] records it with the caller's key and arguments, and
 //     [Recorder.Effect] the work that the program does without another tool.
@@ -98,6 +98,11 @@
 // [Recorder.Credential] says where it is: a token that was refreshed is none
 // either.
 //
+// A tool's schema can change between two calls. [Recorder.Definition] says which
+// version the program has; it is recorded with each call and is no argument.
+// So is the session that a call goes over, by its number ([Call].Session);
+// [Recorder.Closed] records that the program closed one.
+//
 // A Recorder keeps no value in clear unless it is told to. Keep allows fields by
 // their dotted path; every other value becomes a digest such as "~xQGLhtm4bxhFBEo8",
 // an HMAC of the value under DigestKey. Equal values have equal digests, so what
@@ -105,7 +110,7 @@
 // while without DigestKey nobody can try values out. Keys of objects that do not
 // look like names, idempotency keys, credentials, call ids, error texts, panic texts and the
 // path of a URL in a derived tool name are hidden too. In clear are: the policy, names of
-// actions, tools and fields, hosts in derived tool names, error codes, times,
+// actions, tools and fields, hosts in derived tool names, versions of definitions, error codes, times,
 // null, true and false, and how long lists are. Whether a key of an object is the
 // name of a field can only be guessed: one that is a plain word is shown, be it
 // a person's.

@@ -24,6 +24,7 @@ const (
 	KindPublish          // the program published a terminal for the action
 	KindObservation      // the program handed a failure on, to its model or caller
 	KindHit              // the program answered a call without making it: from a cache, or as another action's
+	KindClose            // the program closed a session
 	KindEnd              // the action returned to its caller
 	KindHang             // the action never returned
 	KindLeak             // something was still running after the action had ended
@@ -34,7 +35,7 @@ const (
 )
 
 var kindNames = [...]string{
-	"", "begin", "call", "interrupt", "answer", "wait", "cancel", "effect", "publish", "observation", "hit", "end",
+	"", "begin", "call", "interrupt", "answer", "wait", "cancel", "effect", "publish", "observation", "hit", "close", "end",
 	"hang", "leak", "panic", "spin", "crash", "restart",
 }
 
@@ -53,15 +54,17 @@ func (k *Kind) UnmarshalText(text []byte) error { return enumParse("kind", kindN
 type Role uint8
 
 const (
-	RoleAttempt   Role = iota // the work itself
-	RoleAuth                  // fetching or refreshing credentials
-	RoleReconcile             // asking what became of an earlier attempt
-	RoleLog                   // writing a record that is best effort: a log, a metric
-	RoleAudit                 // writing a record that must be kept
-	RoleTurn                  // waiting for leave to call, at a limiter of the program's own
+	RoleAttempt     Role = iota // the work itself
+	RoleAuth                    // fetching or refreshing credentials
+	RoleReconcile               // asking what became of an earlier attempt
+	RoleLog                     // writing a record that is best effort: a log, a metric
+	RoleAudit                   // writing a record that must be kept
+	RoleTurn                    // waiting for leave to call, at a limiter of the program's own
+	RoleDefinitions             // fetching the definitions of tools, such as the schemas of their arguments
+	RoleConnect                 // opening a session, over which calls then go
 )
 
-var roleNames = [...]string{"", "auth", "reconcile", "log", "audit", "turn"}
+var roleNames = [...]string{"", "auth", "reconcile", "log", "audit", "turn", "definitions", "connect"}
 
 // String is the name of the value; empty for the zero value.
 func (r Role) String() string { return enumString(roleNames[:], r) }
@@ -88,6 +91,8 @@ type Event struct {
 	Layer      string          // of a call: the path of the layers above it, outermost first; see [Layer]
 	Key        string          // the idempotency key that the call carried
 	Credential string          // the credential that the call carried; see [Recorder.Credential]
+	Definition string          // of a call: the version of the tool's definition that the program had; see [Recorder.Definition]
+	Session    int             // of a call: the session that it goes over, or opens; of a close: the one that is closed; 0: not known
 	Args       json.RawMessage // canonical, without the key
 	Result     json.RawMessage // of an answer, of the action's end, or what an observation holds
 	Want       json.RawMessage // of an end: the result that the evidence calls for; nil: not known

@@ -55,6 +55,8 @@ var eventFields = fields[Event]{
 	textField("layer", func(e *Event) *string { return &e.Layer }),
 	textField("key", func(e *Event) *string { return &e.Key }),
 	textField("credential", func(e *Event) *string { return &e.Credential }),
+	textField("definition", func(e *Event) *string { return &e.Definition }),
+	numberField("session", func(e *Event) *int { return &e.Session }, 0),
 	boolField("ambiguous", func(e *Event) *bool { return &e.Ambiguous }),
 	jsonField("args", func(e *Event) *json.RawMessage { return &e.Args }),
 	durationField("deadline", func(e *Event) *time.Duration { return &e.Deadline }),

@@ -208,10 +208,11 @@ func eventGen(at time.Duration, open *[]int, calls *int) *rapid.Generator[trace.
 	return rapid.Custom(func(t *rapid.T) trace.Event {
 		e := trace.Event{
 			At:   at,
-			Kind: 1 + enumGen(trace.KindRestart-1).Draw(t, "kind"), Role: enumGen(trace.RoleTurn).Draw(t, "role"),
+			Kind: 1 + enumGen(trace.KindRestart-1).Draw(t, "kind"), Role: enumGen(trace.RoleConnect).Draw(t, "role"),
 			Reason: enumGen(trace.ReasonEscalated).Draw(t, "reason"), Ambiguous: rapid.Bool().Draw(t, "ambiguous"),
 			Action: textGen().Draw(t, "action"), Tool: textGen().Draw(t, "tool"),
 			CallID: textGen().Draw(t, "call id"), Layer: textGen().Draw(t, "layer"), Key: textGen().Draw(t, "key"), Credential: textGen().Draw(t, "credential"),
+			Definition: textGen().Draw(t, "definition"), Session: rapid.IntRange(0, 9).Draw(t, "session"),
 			Args: jsonGen().Draw(t, "args"), Result: jsonGen().Draw(t, "result"), Want: jsonGen().Draw(t, "want"),
 			Outcome: trace.Outcome{
 				Class: enumGen(trace.Unknown).Draw(t, "class"), Effect: enumGen(trace.EffectUnknown).Draw(t, "effect"),

@@ -34,6 +34,13 @@ type Recorder struct {
 	// looked at.
 	Credential string
 
+	// Definition says which version of the tool's definition, such as the schema
+	// of its arguments, the program has when it calls: it is recorded with the
+	// call, in clear, so that a failure after a change of the schema can be
+	// reproduced. It is called before each call, by the goroutine that makes it; a
+	// panic of it says nothing. Nil, or an empty answer: not known.
+	Definition func(tool string) string
+
 	// Keep is the allow-list: the fields of arguments and results that stay in
 	// clear, by dotted path, with all that is inside them; [KeepError],
 	// [KeepKey], [KeepCredential], [KeepCallID] and [KeepPath] stand for what is no field. All
@@ -109,7 +116,7 @@ func (r *Recorder) Recycle(t *Trace) {
 	}
 }
 
-const firstEvents = 16 // room for the events of a usual trial, at about 300 bytes each
+const firstEvents = 16 // room for the events of a usual trial, at about 320 bytes each
 
 // next returns a zero event at the end of the trace, to be filled in at once:
 // an Event is too large to be passed around.
@@ -162,6 +169,16 @@ func (r *Recorder) deadline(ctx context.Context) time.Duration {
 		return at
 	}
 	return -1
+}
+
+// definition asks for the version of the tool's definition.
+func (r *Recorder) definition(tool string) (version string) {
+	defer func() {
+		if recover() != nil {
+			version = "" // what observes must not change what happens
+		}
+	}()
+	return r.Definition(tool)
 }
 
 // hide redacts a canonical value.

@@ -39,6 +39,8 @@ type shown struct {
 	args json.RawMessage
 	key  string
 	cred string
+	def  string
+	sess int
 	call int
 }
 
@@ -164,6 +166,8 @@ func (w *teller) tell(e *Event, r *row, d *detail) {
 		d.add("%s", orElse(e.Reason.String(), "a terminal without a reason"))
 	case KindObservation:
 		d.add("%s", jsonText(e.Result, longText))
+	case KindClose:
+		d.add("the program closes session %d", e.Session)
 	case KindHit:
 		w.tellHit(e, r, d)
 	case KindEnd:
@@ -225,12 +229,14 @@ func (w *teller) tellCall(e *Event, d *detail) {
 	}
 	at := w.attempts[e.Call]
 	before := w.shown[p]
-	w.shown[p] = &shown{e.Args, e.Key, e.Credential, e.Call}
+	w.shown[p] = &shown{e.Args, e.Key, e.Credential, e.Definition, e.Session, e.Call}
 	if b := w.before[e.Call]; b != nil {
-		before = &shown{b.Args, b.Key, b.Credential, b.Call}
+		before = &shown{b.Args, b.Key, b.Credential, b.Definition, b.Session, b.Call}
 	}
 	tellArguments(before, e, at != nil && at.N == 1, d)
 	tellCredential(before, e, d)
+	tellDefinition(before, e, d)
+	tellSession(before, e, d)
 	if e.Outcome.Items != "" {
 		d.add("items %s", e.Outcome.Items.words())
 	}
@@ -313,6 +319,30 @@ func tellCredential(before *shown, e *Event, d *detail) {
 		d.add("NO CREDENTIAL, it was %s", shortKey(last))
 	default:
 		d.add("another credential %s", apart(e.Credential, last))
+	}
+}
+
+// tellDefinition shows the version of the tool's definition where it is news.
+func tellDefinition(before *shown, e *Event, d *detail) {
+	switch {
+	case e.Definition == "" || before != nil && before.def == e.Definition:
+	case before == nil || before.def == "":
+		d.add("definition %s", plainName(e.Definition))
+	default:
+		d.add("definition %s, it was %s", plainName(e.Definition), plainName(before.def))
+	}
+}
+
+// tellSession shows the session that a call goes over or opens.
+func tellSession(before *shown, e *Event, d *detail) {
+	switch {
+	case e.Session == 0:
+	case e.Role == RoleConnect:
+		d.add("opens session %d", e.Session)
+	case before != nil && before.sess == e.Session:
+		d.add("same session")
+	default:
+		d.add("session %d", e.Session)
 	}
 }
 

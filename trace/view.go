@@ -188,7 +188,7 @@ func (v *view) call(i int, e *Event, n int) {
 	at := &a.Attempts[len(a.Attempts)-1]
 	at.Event, at.AnswerEvent, at.Call = i, -1, e.Call
 	at.Tool, at.CallID, at.Key, at.Args = e.Tool, e.CallID, e.Key, e.Args
-	at.Credential = e.Credential
+	at.Credential, at.Definition, at.Session = e.Credential, e.Definition, e.Session
 	at.Layer, at.Items = e.Layer, e.Outcome.Items
 	at.Begin, at.Deadline = e.At, e.Deadline
 	at.Planned, at.Slept = a.planned, a.slept

@@ -30,6 +30,8 @@ func jobs() []Specimen {
 			"F063", "survives-restart", clerks(jobPolicy(), func(c *clerk) { c.batches = true })},
 		{"budget-begins-anew", "The time that the job may take is counted from the start of the worker.",
 			testingRetries, "within-budget", clerks(jobBudget(), func(c *clerk) { c.budget, c.agesAnew = jobBudget().Budget, true })},
+		{"age-kept-over-the-restart", "Each start of the worker is to give a job all of its time again, and the age is read off the day that it was made.",
+			testingRetries, "survives-restart", clerks(jobBudgetAnew(), func(c *clerk) { c.budget = jobBudget().Budget })},
 		{"blind-after-the-restart", "A payment without a key that was under way at the crash is made again, as if it had not been.",
 			"F063", "one-effect", clerks(jobUnkeyed(), func(c *clerk) { c.unkeyed, c.blind = true, true })},
 		{"restarts-without-asking", "After a restart the transfer that was under way is sent again with its key, and the bank is not asked first.",
@@ -50,6 +52,9 @@ func rightJobs() []Specimen {
 	return []Specimen{
 		{Name: "persisted-job", Adapter: revivable(jobPolicy(), func(*clerk) {})},
 		{Name: "persisted-job-with-a-budget", Adapter: revivable(jobBudget(), func(c *clerk) { c.budget = jobBudget().Budget })},
+		{Name: "persisted-job-with-a-budget-for-each-start", Adapter: revivable(jobBudgetAnew(), func(c *clerk) { c.budget, c.agesAnew = jobBudget().Budget, true })},
+		{Name: "persisted-job-cut-by-its-budget", Adapter: revivable(jobCut(jobBudget()), func(c *clerk) { c.budget, c.cuts = jobCut(jobBudget()).Budget, true })},
+		{Name: "persisted-job-cut-by-its-budget-for-each-start", Adapter: revivable(jobCut(jobBudgetAnew()), func(c *clerk) { c.budget, c.cuts, c.agesAnew = jobCut(jobBudget()).Budget, true, true })},
 		{Name: "persisted-job-without-a-key", Adapter: revivable(jobUnkeyed(), func(c *clerk) { c.unkeyed = true })},
 		{Name: "persisted-job-that-asks", Adapter: revivable(jobAsking(), func(c *clerk) { c.asks = true })},
 		{Name: "persisted-job-with-a-lease", Adapter: revivable(jobPolicy(), func(c *clerk) { c.lease = limit })},
@@ -70,6 +75,19 @@ func jobPolicy() invariants.Policy {
 func jobBudget() invariants.Policy {
 	p := jobPolicy()
 	p.ID, p.MaxAttempts, p.Budget = "job/v2", 4, 10*time.Second
+	return p
+}
+
+// jobBudgetAnew gives it ten seconds from each start of the worker.
+func jobBudgetAnew() invariants.Policy {
+	p := jobBudget()
+	p.ID, p.RestartBudget = "job/v8", invariants.BudgetBeginsAnew
+	return p
+}
+
+// jobCut has a short budget that ends what is under way, an attempt or a wait.
+func jobCut(p invariants.Policy) invariants.Policy {
+	p.ID, p.Budget, p.BudgetCuts, p.BudgetLate = p.ID+"+cut", 5*time.Second, true, invariants.LateWait
 	return p
 }
 

@@ -36,6 +36,7 @@ type clerk struct {
 	jitter func(time.Duration) time.Duration // nil: none
 	lease  time.Duration                     // of an attempt, before which nobody takes the job up; 0: none
 	start  time.Time
+	cuts   bool // the budget ends an attempt, and a wait that it leaves no room for
 
 	unkeyed, asks                                    bool
 	countsAnew, forgetsWait, waitsAnew, keysAnew     bool
@@ -194,6 +195,11 @@ func (c *clerk) step(ctx context.Context, name string, j *job) error {
 		return c.save(ctx, name, j)
 	}
 	if c.budget > 0 && time.Since(j.Begun)+max(0, time.Until(j.Next)) >= c.budget {
+		if c.cuts {
+			if err := sleep(ctx, time.Until(j.Begun.Add(c.budget))); err != nil {
+				return fmt.Errorf("%w after %s", err, j.Last)
+			}
+		}
 		return fmt.Errorf("%w: %s", errLate, j.Last)
 	}
 	if err := sleep(ctx, time.Until(j.Next)); err != nil {
@@ -208,7 +214,14 @@ func (c *clerk) step(ctx context.Context, name string, j *job) error {
 			return err
 		}
 	}
-	r, err := limited(ctx, func(ctx context.Context) (receipt, error) { return c.bank(ctx, bill) })
+	r, err := limited(ctx, func(ctx context.Context) (receipt, error) {
+		if c.cuts {
+			inTime, cancel := context.WithDeadline(ctx, j.Begun.Add(c.budget))
+			defer cancel()
+			return c.bank(inTime, bill)
+		}
+		return c.bank(ctx, bill)
+	})
 	if c.countsLate {
 		j.Attempts++
 	}
