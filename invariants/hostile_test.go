@@ -24,8 +24,8 @@ func everything() [][]Invariant {
 		Backoff: Backoff{Base: 100 * time.Millisecond, Cap: time.Second, Jitter: FullJitter},
 		Hint:    Hint{Limit: 2 * time.Second, Over: OverClamp, Resets: true},
 		Winner:  WinnerCancel, Hedge: Hedge{After: 300 * time.Millisecond, Max: 2}, Restart: RestartResumes,
-		Refresh: Refresh{Once: true, Credential: "token", Shared: true, Extra: true},
-		Tools:   map[string]Policy{"bank": {ID: "once", MaxAttempts: 1, Budget: time.Second, Late: LateWait}},
+		Refresh: Refresh{Once: true, Credential: "token", Shared: true, Extra: true}, Correct: Correct{Once: true, Fields: []string{"city"}},
+		Tools: map[string]Policy{"bank": {ID: "once", MaxAttempts: 1, Budget: time.Second, Late: LateWait}},
 	}
 	endless := Policy{ID: "endless/v1", MaxAttempts: Unlimited, Budget: time.Hour, Retry: []trace.Class{trace.Transient}, Repeatable: true,
 		Backoff: Backoff{Base: 1, Jitter: DecorrelatedJitter}, Restart: RestartInterrupts, Winner: WinnerSuccess, Hint: Hint{Use: HintReplace}}
@@ -36,8 +36,9 @@ func everything() [][]Invariant {
 		Allowance:      &Allowance{Calls: 3, Cost: 5, Prices: map[string]int{"bank": 2}, Time: time.Second},
 		Allowed:        []string{"weather"},
 		EscalatesAfter: 2, Spreads: true,
-		Sinks: []Sink{{Name: "log", Counts: CountRetries, Wait: time.Second}, {Name: "audit", Mandatory: true, Before: true}, {Name: "ends", Mandatory: true, Degraded: true, Counts: CountEnds}},
-		Cache: &Cache{TTL: time.Second, FailureTTL: time.Second},
+		Sinks:   []Sink{{Name: "log", Counts: CountRetries, Wait: time.Second}, {Name: "audit", Mandatory: true, Before: true}, {Name: "ends", Mandatory: true, Degraded: true, Counts: CountEnds}},
+		Cache:   &Cache{TTL: time.Second, FailureTTL: time.Second},
+		Session: &Session{Dials: 2, Pause: time.Second},
 		Observation: &Observation{Tool: "tool", Code: "error.code", Message: "message", Next: "next", Retryable: "retryable",
 			Attempts: "attempts", Limit: 100, Never: []string{"secret"}},
 	}
@@ -86,9 +87,10 @@ func hostile() *rapid.Generator[*trace.Trace] {
 		e := trace.Event{
 			Kind:   rapid.SampledFrom(kinds()).Draw(t, "kind"),
 			Action: few("", "a", "a", "b").Draw(t, "action"), Tool: few("weather", "weather", "bank", "log", "audit", "ends", "").Draw(t, "tool"),
-			Role:   trace.Role(rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3, 4, 5}).Draw(t, "role")),
-			Reason: trace.Reason(rapid.IntRange(0, int(trace.ReasonEscalated)).Draw(t, "reason")),
-			Call:   numbers.Draw(t, "call"), Layer: few("", "app", "app/sdk").Draw(t, "layer"),
+			Role:    trace.Role(rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2, 3, 4, 5, 6, int(trace.RoleConnect)}).Draw(t, "role")),
+			Reason:  trace.Reason(rapid.IntRange(0, int(trace.ReasonEscalated)).Draw(t, "reason")),
+			Session: numbers.Draw(t, "session"), Definition: few("", "1", "2").Draw(t, "definition"),
+			Call: numbers.Draw(t, "call"), Layer: few("", "app", "app/sdk").Draw(t, "layer"),
 			Key: few("", "k1", "k2").Draw(t, "key"), Credential: few("", "t1", "t2").Draw(t, "credential"), Args: args.Draw(t, "args"),
 			Ambiguous: rapid.IntRange(0, 9).Draw(t, "ambiguous") == 9,
 			Deadline:  times.Draw(t, "deadline"), Wait: times.Draw(t, "wait"),

@@ -49,6 +49,9 @@ func (s *Session) Validate() error {
 func (s Session) Invariants(p Policy) []Invariant { return s.rules(&p) }
 
 func (s *Session) rules(p *Policy) []Invariant {
+	if err := s.Validate(); err != nil {
+		return []Invariant{unsound("dials-bounded", err)}
+	}
 	list := []Invariant{NewSessionUsed(), SessionLeftAlone(), s.dialsBounded(p)}
 	for i := range list {
 		list[i] = WhereItApplies(list[i])

@@ -129,6 +129,7 @@ func TestAContractThatContradictsItselfIsTheFinding(t *testing.T) {
 		"circuit-breaker":        {CircuitBreaker(Breaker{Rate: 0.5, Window: 1000, Cooldown: 1})},
 		"within-allowance":       {WithinAllowance(Allowance{Calls: -1})},
 		"observer-neutral":       Sink{}.Invariants(Policy{}),
+		"dials-bounded":          Session{Dials: -1}.Invariants(Policy{}),
 		"cached-failure":         Cache{TTL: -1}.Invariants(),
 		"observation-structured": Observation{Code: ".."}.Invariants(Policy{}),
 		"repeat-has-no-effect":   Repeats{Lease: -1}.Invariants(),
