@@ -69,6 +69,12 @@ type Adapter struct {
 	// that cannot be told from an answer claims a success. Nil: there are none.
 	Degraded func(result any) trace.Reason
 
+	// Wraps says that the errors which the code returns can be taken apart:
+	// errors.Is finds the last failure's own error in them, as with %w and
+	// errors.Join. False: it is enough that they have its words. Of an HTTP status
+	// nothing is asked.
+	Wraps bool
+
 	// Attempts reads off such an error how many attempts it tells of; 0: it
 	// does not say. Nil: nothing is compared.
 	Attempts func(error) int

@@ -456,7 +456,7 @@ func (s *Stage) answered(a *act, result answer, e callError) {
 
 // cause finds the call whose error err keeps: by identity in its chain, or by
 // its text. -1: there were errors, and err keeps none; 0: it cannot be told.
-func (s *Stage) cause(a *act, err error) int {
+func (s *Stage) cause(a *act, err error, wraps bool) int {
 	s.mu.Lock()
 	errs := a.errs[:len(a.errs):len(a.errs)] // a late attempt may add to the list
 	s.mu.Unlock()
@@ -464,7 +464,7 @@ func (s *Stage) cause(a *act, err error) int {
 		return 0
 	}
 	for i := len(errs) - 1; i >= 0; i-- {
-		if keeps(err, errs[i].err) {
+		if keeps(err, errs[i].err, wraps) {
 			return errs[i].call
 		}
 	}
@@ -474,10 +474,16 @@ func (s *Stage) cause(a *act, err error) int {
 	return -1
 }
 
-// keeps reports whether the error keeps the cause, by itself or by its words.
-func keeps(err, cause error) bool {
-	if reflect.TypeOf(cause).Comparable() && errors.Is(err, cause) {
-		return true
+// keeps reports whether the error keeps the cause: by itself or, where that is
+// enough or cannot be told, by its words.
+func keeps(err, cause error, wraps bool) bool {
+	if reflect.TypeOf(cause).Comparable() {
+		if errors.Is(err, cause) {
+			return true
+		}
+		if wraps {
+			return false
+		}
 	}
 	return strings.Contains(err.Error(), cause.Error())
 }

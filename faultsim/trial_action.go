@@ -96,7 +96,7 @@ func (x *trial) end(l *life, a *act, out any, err error) {
 		if x.a.Attempts != nil {
 			e.Count = x.attempts(err)
 		}
-		e.Cause = x.stage.cause(a, err)
+		e.Cause = x.stage.cause(a, err, x.a.Wraps)
 	}
 	a.op.End(e)
 }

@@ -20,6 +20,8 @@ func endings() []Specimen {
 			"F070", "honest-ending", weather(storesError)},
 		{"error-replaced", "The error is replaced by a friendly text, and nobody can tell what failed.",
 			handling, "honest-ending", weather(replacesError)},
+		{"error-in-words-only", "The error is formatted with %v, and whoever asks errors.Is for the failure is told no.",
+			handling, "honest-ending", wrapping(quotesError)},
 		{"first-error-kept", "The first error is returned, whatever the last one was.",
 			testingRetries, "honest-ending", weather(keepsFirst)},
 		{"retries-reported-as-attempts", "The error tells of the retries where it says attempts.",

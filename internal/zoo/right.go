@@ -42,6 +42,7 @@ func Right() []Specimen {
 		specimen("own-conflict-is-unknown", conflicting(ownIsUnknown)),
 		specimen("looks-again-after-an-outage", built(policy(), throttling(), func(*faultsim.Stage) ask { return (&memory{forgets: true}).forecast })),
 		specimen("quotes-the-error", weather(quotesError)),
+		specimen("wraps-the-error", wrapping(wrapsError)),
 		specimen("reads-the-answer", seating(func(ctx context.Context, ask seats) (seat, error) { return patientSeat(ctx, ask, readSeat) })),
 		specimen("breaker-in-a-row", guarded(inARow(), func(*guard) {})),
 		specimen("breaker-by-rate", guarded(byRate(), func(g *guard) { g.rate = true })),

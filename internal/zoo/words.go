@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/rehearse-go/rehearse/faultsim"
 )
 
 // Subjects that go by the look of an error: its words, or its outermost type.
@@ -68,6 +70,22 @@ func judging(retry func(error) bool) ask {
 			wait *= 2
 		}
 	}
+}
+
+// wrapping is weather for code whose callers take its errors apart.
+func wrapping(agent func(context.Context, tool) (forecast, error)) faultsim.Adapter {
+	a := weather(agent)
+	a.Wraps = true
+	return a
+}
+
+// wrapsError keeps the last error in its own.
+func wrapsError(ctx context.Context, call tool) (forecast, error) {
+	f, err := patient(ctx, call)
+	if err != nil {
+		return forecast{}, fmt.Errorf("no forecast: %w", err)
+	}
+	return f, nil
 }
 
 // quotesError keeps the words of the last error, and decides by nothing in them.
