@@ -29,8 +29,8 @@ func sinks() []Specimen {
 			"F083", "observer-neutral", audited(auditAfter, func(a *auditor) { a.inside = true })},
 		{"audit-failure-told-as-exhausted", "The work is done, its record is not written, and the caller is told that all attempts failed.",
 			"F083", "audited", audited(auditAfter, func(a *auditor) { a.blurs = true })},
-		{"record-after-the-call", "The record that should come first is written in a goroutine, beside the call.",
-			testingRetries, "audited", audited(auditBefore, func(a *auditor) { a.beside = true })},
+		{"record-after-the-call", "The record that should come first is written when the answer is there.",
+			testingRetries, "audited", audited(auditBefore, func(a *auditor) { a.behind = true })},
 	}
 }
 
@@ -104,7 +104,7 @@ type auditor struct {
 	forgets  bool // the failure of the record is forgotten
 	inside   bool // the record is written inside the attempt
 	blurs    bool // the failure is worded like one of the tool's
-	beside   bool // another goroutine writes
+	behind   bool // writes when it has called
 }
 
 var (
@@ -154,9 +154,10 @@ func (a *auditor) records(ctx context.Context, call tool) (forecast, error) {
 	if err := ctx.Err(); err != nil {
 		return forecast{}, err
 	}
-	if a.beside {
-		go func() { _ = a.write(ctx, "intends to ask") }()
-		return patient(ctx, call)
+	if a.behind {
+		f, err := patient(ctx, call)
+		_ = a.write(ctx, "intended to ask")
+		return f, err
 	}
 	if err := a.write(ctx, "intends to ask"); err != nil {
 		return forecast{}, fmt.Errorf("nothing was done, since it could not be recorded: %v", err)
