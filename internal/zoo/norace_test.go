@@ -1,0 +1,6 @@
+//go:build !race
+
+package zoo
+
+// rightTrials is what TestRightSubjects plays of each subject.
+const rightTrials = 2000

@@ -1,0 +1,7 @@
+//go:build race
+
+package zoo
+
+// rightTrials is what TestRightSubjects plays of each subject. The race detector
+// keeps some memory of every goroutine that there ever was.
+const rightTrials = 300
