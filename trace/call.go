@@ -256,14 +256,21 @@ func (p *Pending) place(e *Event) {
 func (r *Recorder) Wait(ctx context.Context, d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o := r.owner(ctx, "", "", nil)
-	if o != nil {
+	e, _ := r.mark(ctx, KindWait)
+	e.Wait = d
+}
+
+// mark adds an event of the action that ctx carries, or else of the only open one;
+// o is nil where it could be of several. The caller holds the lock.
+func (r *Recorder) mark(ctx context.Context, kind Kind) (e *Event, o *Op) {
+	if o = r.owner(ctx, "", "", nil); o != nil {
 		o.notice()
 	}
 	at := r.now()
-	e := r.next()
-	e.At, e.Kind, e.Wait, e.Ambiguous = at, KindWait, d, o == nil
+	e = r.next()
+	e.At, e.Kind, e.Ambiguous = at, kind, o == nil
 	if o != nil {
 		e.Action = o.name
 	}
+	return e, o
 }

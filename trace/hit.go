@@ -27,13 +27,8 @@ func (r *Recorder) Hit(ctx context.Context, tool string, args, result any, err e
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	canon, _, _ := r.args(&c)
-	o := r.owner(ctx, "", "", nil)
-	if o != nil {
-		o.notice()
-	}
-	at := r.now()
-	e := r.next()
-	e.At, e.Kind, e.Tool, e.Args, e.Outcome, e.Ambiguous = at, KindHit, tool, canon, outcome, o == nil
+	e, o := r.mark(ctx, KindHit)
+	e.Tool, e.Args, e.Outcome = tool, canon, outcome
 	if raw != nil {
 		e.Result = r.hide(raw)
 	}
@@ -43,6 +38,5 @@ func (r *Recorder) Hit(ctx context.Context, tool string, args, result any, err e
 	if o == nil {
 		return 0
 	}
-	e.Action = o.name
 	return o.number
 }

@@ -11,8 +11,9 @@ func (o *Op) Observe(value any) {
 	o.r.mu.Lock()
 	defer o.r.mu.Unlock()
 	o.notice()
-	e := o.r.observe(raw)
-	e.Action = o.name
+	at := o.r.now()
+	e := o.r.next()
+	e.At, e.Kind, e.Action, e.Result = at, KindObservation, o.name, o.r.hide(raw)
 }
 
 // Observe records an observation for the action that ctx carries, or else for
@@ -21,22 +22,8 @@ func (r *Recorder) Observe(ctx context.Context, value any) {
 	raw := observed(value)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o := r.owner(ctx, "", "", nil)
-	if o != nil {
-		o.notice()
-	}
-	e := r.observe(raw)
-	if e.Ambiguous = o == nil; o != nil {
-		e.Action = o.name
-	}
-}
-
-// observe adds the event; the caller says whose it is.
-func (r *Recorder) observe(raw []byte) *Event {
-	at := r.now()
-	e := r.next()
-	e.At, e.Kind, e.Result = at, KindObservation, r.hide(raw)
-	return e
+	e, _ := r.mark(ctx, KindObservation)
+	e.Result = r.hide(raw)
 }
 
 // observed is the canonical form of what is handed on.

@@ -44,14 +44,6 @@ func (r *Recorder) guessServed(key string) *Op {
 func (r *Recorder) Effect(ctx context.Context, tool string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o := r.owner(ctx, "", "", nil)
-	if o != nil {
-		o.notice()
-	}
-	at := r.now()
-	e := r.next()
-	e.At, e.Kind, e.Tool, e.Ambiguous = at, KindEffect, tool, o == nil
-	if o != nil {
-		e.Action = o.name
-	}
+	e, _ := r.mark(ctx, KindEffect)
+	e.Tool = tool
 }

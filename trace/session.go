@@ -8,14 +8,6 @@ import "context"
 func (r *Recorder) Closed(session int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o := r.owner(context.Background(), "", "", nil)
-	if o != nil {
-		o.notice()
-	}
-	at := r.now()
-	e := r.next()
-	e.At, e.Kind, e.Session, e.Ambiguous = at, KindClose, session, o == nil
-	if o != nil {
-		e.Action = o.name
-	}
+	e, _ := r.mark(context.Background(), KindClose)
+	e.Session = session
 }
