@@ -51,13 +51,14 @@ type check struct {
 	set     settings
 	invs    []invariants.Invariant
 	content []byte
+	beside  []byte
 	drawer  *drawer
 	gen     *rapid.Generator[Schedule]
 	seen    sync.Map // names of accepted invariants that had findings
 }
 
 func newCheck(t *testing.T, a *Adapter, set settings) *check {
-	return &check{t: t, a: a, set: set, invs: a.invariants(), content: a.content()}
+	return &check{t: t, a: a, set: set, invs: a.invariants(), content: a.content(), beside: a.Contract().Content()}
 }
 
 // replay runs the saved cases.
@@ -207,7 +208,7 @@ func (c *check) work(p *pool, w int) {
 			return
 		}
 		s := c.draw(int(n))
-		x := newTrial(c.a, &s, c.content, old)
+		x := c.newTrial(&s, old)
 		x.drawn = true
 		p.numbers[w].Store(n)
 		p.current[w].Store(x)
@@ -292,7 +293,7 @@ func (r *result) breaks(name string) bool {
 // trial runs and judges one schedule alone, to see whether it breaks a rule. To
 // look for the places of what is left behind takes longer with each leak.
 func (c *check) trial(s *Schedule) *result {
-	x := newTrial(c.a, s, c.content, nil)
+	x := c.newTrial(s, nil)
 	x.brief = true
 	r := c.judge(watched(c.t, x))
 	return &r
@@ -300,8 +301,14 @@ func (c *check) trial(s *Schedule) *result {
 
 // shown is trial for a result that is reported.
 func (c *check) shown(s *Schedule) *result {
-	r := c.judge(watched(c.t, newTrial(c.a, s, c.content, nil)))
+	r := c.judge(watched(c.t, c.newTrial(s, nil)))
 	return &r
+}
+
+func (c *check) newTrial(s *Schedule, storage *trace.Trace) *trial {
+	x := newTrial(c.a, s, c.content, storage)
+	x.rec.Beside = c.beside
+	return x
 }
 
 // judge reads a trial's trace.

@@ -46,7 +46,9 @@ func Trial(t *testing.T, a Adapter, s Schedule) Result {
 	if err := a.validate(); err != nil {
 		return Result{Err: err}
 	}
-	tr, err := watched(t, newTrial(&a, &s, a.content(), nil))
+	x := newTrial(&a, &s, a.content(), nil)
+	x.rec.Beside = a.Contract().Content()
+	tr, err := watched(t, x)
 	if err != nil {
 		return Result{Err: err}
 	}

@@ -117,7 +117,8 @@
 //
 // # Files
 //
-// [Trace.WriteTo] writes JSON Lines: a header with the version of the format,
+// [Trace.WriteTo] writes JSON Lines: a header with the version of the format and
+// the content of the policy and of what is declared beside it,
 // then an event a line, fields in one order, zero fields left out, durations as
 // Go prints them:
 //

@@ -110,6 +110,7 @@ type Event struct {
 type Trace struct {
 	Schema int             // version of the format; see [Schema]
 	Policy json.RawMessage // content of the policy in force; nil: none declared
+	Beside json.RawMessage // content of what is declared beside the policy, such as a breaker; nil: nothing
 	Start  time.Time       // instant of At == 0
 	Events []Event
 

@@ -42,6 +42,7 @@ var headerFields = fields[header]{
 	needed(schemaField()),
 	needed(startField()),
 	jsonField("policy", func(h *header) *json.RawMessage { return &h.policy }),
+	jsonField("beside", func(h *header) *json.RawMessage { return &h.beside }),
 }
 
 var eventFields = fields[Event]{

@@ -43,6 +43,7 @@ type header struct {
 	schema int
 	start  time.Time
 	policy json.RawMessage
+	beside json.RawMessage
 }
 
 // WriteTo writes the trace as JSON Lines: a header with the version of the
@@ -56,7 +57,7 @@ func (t *Trace) WriteTo(w io.Writer) (int64, error) {
 	}
 	out := &counter{w: w}
 	b := bufio.NewWriterSize(out, 1<<16)
-	h := header{fileKind, Schema, t.Start.UTC(), t.Policy}
+	h := header{fileKind, Schema, t.Start.UTC(), t.Policy, t.Beside}
 	line := append(headerFields.put(nil, &h), '\n')
 	_, _ = b.Write(line) // a bufio.Writer keeps its error until Flush
 	for i := range t.Events {
@@ -115,7 +116,7 @@ func Read(r io.Reader) (*Trace, error) {
 	if err = readFields(headerFields, line, err, &h, 1); err != nil {
 		return nil, err
 	}
-	t := &Trace{Schema: h.schema, Start: h.start, Policy: h.policy}
+	t := &Trace{Schema: h.schema, Start: h.start, Policy: h.policy, Beside: h.beside}
 	if err := t.readEvents(in); err != nil {
 		return nil, err
 	}

@@ -252,7 +252,7 @@ func traceGen() *rapid.Generator[*trace.Trace] {
 	return rapid.Custom(func(t *rapid.T) *trace.Trace {
 		start := rapid.Int64Range(-62135596800, 253402300799).Draw(t, "start")
 		tr := &trace.Trace{
-			Schema: trace.Schema, Policy: jsonGen().Draw(t, "policy"),
+			Schema: trace.Schema, Policy: jsonGen().Draw(t, "policy"), Beside: jsonGen().Draw(t, "beside"),
 			Start: time.Unix(start, rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")).UTC(),
 		}
 		var open []int

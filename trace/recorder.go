@@ -63,6 +63,10 @@ type Recorder struct {
 	// Policy is the content of the policy in force, copied into the trace.
 	Policy json.RawMessage
 
+	// Beside is the content of what is declared beside the policy, such as
+	// a breaker or a cache, copied into the trace.
+	Beside json.RawMessage
+
 	mu     sync.Mutex
 	begun  bool
 	sealed bool
@@ -102,7 +106,7 @@ func (r *Recorder) Seal() *Trace {
 
 // trace drops the clock's monotonic reading and zone, which no file can hold.
 func (r *Recorder) trace(events []Event) *Trace {
-	return &Trace{Schema: Schema, Policy: r.Policy, Start: r.start.Round(0).UTC(), Events: events}
+	return &Trace{Schema: Schema, Policy: r.Policy, Beside: r.Beside, Start: r.start.Round(0).UTC(), Events: events}
 }
 
 // Recycle lets the recorder write into the storage of a trace that nobody
