@@ -2,6 +2,8 @@ package invariants
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -45,8 +47,9 @@ func RateLimit(tool string, calls int, per time.Duration) Invariant {
 
 // Concurrency is: at most n calls of the tool are under way at once, those of
 // all actions together (field case F080: "held permits==live holders"). A call
-// whose context has ended counts no more. n below 1 is a rule that nothing can
-// break.
+// whose context has ended counts no more, and neither does one that begins and
+// ends at the instant at which another does: which came first is chance. n below
+// 1 is a rule that nothing can break.
 func Concurrency(tool string, n int) Invariant {
 	const name = "concurrency"
 	return Invariant{Name: name, Rule: fmt.Sprintf("at most %d calls of %s are under way at once", n, tool), Check: func(tr *trace.Trace) Verdict {
@@ -57,6 +60,14 @@ func Concurrency(tool string, n int) Invariant {
 		open := map[int]int{} // call → event
 		for i := range tr.Events {
 			e := &tr.Events[i]
+			if len(open) > n && e.At > tr.Events[i-1].At { // an instant is over, and they go on
+				all := slices.Sorted(maps.Values(open))
+				last := &tr.Events[all[len(all)-1]]
+				v.report(&trace.Action{Name: last.Action}, fmt.Sprintf("%d calls of %s were under way at once, allowed are %d", len(open), tool, n),
+					"take the place in the same breath as looking for it, and give it back once, on every way out", all...)
+				v.Findings[0].Invariant = name
+				return v
+			}
 			switch {
 			case e.Tool != tool:
 			case e.Kind == trace.KindAnswer, e.Kind == trace.KindInterrupt:
@@ -64,16 +75,6 @@ func Concurrency(tool string, n int) Invariant {
 			case e.Kind == trace.KindCall:
 				v.Applied++
 				open[e.Call] = i
-				if len(open) > n {
-					all := make([]int, 0, len(open))
-					for _, event := range open {
-						all = append(all, event)
-					}
-					v.report(&trace.Action{Name: e.Action}, fmt.Sprintf("%d calls of %s were under way at once, allowed are %d", len(open), tool, n),
-						"take the place in the same breath as looking for it, and give it back once, on every way out", all...)
-					v.Findings[0].Invariant = name
-					return v
-				}
 			}
 		}
 		return v

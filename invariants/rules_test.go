@@ -229,10 +229,11 @@ func TestEachInvariantFindsItsFaultAndNothingElse(t *testing.T) {
 			{"another tool", begin().Call("w", pune).Call("w", paris).Call("x", pune)},
 		}, begin().Call("x", pune)},
 		{Concurrency("w", 1), []subject{
-			{"two at once", two().On("a").Call("w", pune).On("b").Call("w", pune)},
-			{"F080: before the first was answered", begin().Call("w", pune).Call("w", paris).Answer(ok)},
+			{"two at once", two().On("a").Call("w", pune).On("b").Call("w", pune).After(ms).Answer(ok)},
+			{"F080: before the first was answered", begin().Call("w", pune).Call("w", paris).After(ms).Answer(ok)},
 		}, []subject{
 			{"one after the other", begin().Call("w", pune).Answer(ok).Call("w", paris).Answer(ok)},
+			{"at one instant", begin().Call("w", pune).Call("w", paris).Answer(ok).After(ms).AnswerTo(1, trace.Outcome{Class: ok})},
 			{"whose context has ended", begin().Call("w", pune).Interrupt(timeout).Call("w", paris)},
 			{"another tool", begin().Call("w", pune).Call("x", pune)},
 		}, begin().Call("x", pune)},
