@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/invariants"
 )
 
 // restartRows let the process of the code under test die and come back. They
@@ -117,7 +118,10 @@ func restartUntilExhausted(s Setting) (faultsim.Schedule, error) {
 	if err != nil {
 		return sched, err
 	}
-	if s.Policy.MaxAttempts < 2 {
+	switch s.Policy.MaxAttempts {
+	case invariants.Unlimited:
+		return sched, NotFor("the policy bounds the attempts by no count")
+	case 1:
 		return sched, NotFor("the policy allows one attempt, after which there is no wait")
 	}
 	faults := slices.Clone(sched.Actions[0].Faults[faultsim.Main])
