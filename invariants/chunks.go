@@ -88,8 +88,12 @@ func (w *walk) asksAgain(id string) *trace.Attempt {
 func (s *step) chunked() bool { return s.at.Items != "" && len(s.a.Series) > 1 }
 
 // abandoned reports whether a later request of another chunk failed as a whole
-// and was the action's last, so that the program may have left the rest.
+// and was the action's last, so that the program may have left the rest; or the
+// action's time ended, of which the other chunks may have taken what was left.
 func (w *walk) abandoned() bool {
+	if w.chunked() && timeUp(w.a) {
+		return true
+	}
 	last := lastBegun(w.a)
 	return w.chunked() && w.a.Error != "" && last != nil && last.Event > w.at.Event && last.Outcome.Failed() && last.Outcome.Items == ""
 }

@@ -110,3 +110,18 @@ func TestBatchRetryLooksAtOneChunkAtATime(t *testing.T) {
 		require.Contains(t, found[0].Text, c.found)
 	}
 }
+
+// The chunks behind it may have taken the time in which one could have been sent
+// again.
+func TestAChunkIsNotGivenUpWhereTheTimeEnded(t *testing.T) {
+	ends := func(deadline, end time.Duration) *trace.Trace {
+		s := tracetest.New().BeginUntil("a", deadline)
+		chunk(s, 0, "a,b", trace.Outcome{Class: transient})
+		chunk(s, 0, "c", trace.Outcome{Class: ok})
+		return s.Items("").At(end).Fail("out of time").Trace()
+	}
+	p := chunked
+	p.Late = LateWait
+	require.Empty(t, Find(ends(time.Second+5, time.Second+5), Conforms(p)))
+	require.NotEmpty(t, Find(ends(time.Minute, time.Second+5), Conforms(p)))
+}
