@@ -14,6 +14,9 @@ import (
 // durations as in Go, classes by name, and nothing that is zero. It is nil where
 // nothing is, and where a number cannot be written (NaN or infinite).
 func (c Contract) Content() json.RawMessage {
+	if c.Plain() {
+		return nil // most adapters, and no reason to look at every field
+	}
 	c.Policy = Policy{}
 	declared, ok := plainly(reflect.ValueOf(c))
 	if !ok {
