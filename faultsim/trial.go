@@ -130,28 +130,7 @@ func (x *trial) phases(t *testing.T) {
 	}
 	action, err := x.build(&x.stage, "Subject", x.a.Subject)
 	if err == nil {
-		err = x.stage.guards(x.a.guards())
-	}
-	if err == nil && x.a.Allowance != nil {
-		err = x.stage.bounds(x.a.Allowance)
-	}
-	if err == nil && len(x.a.Policy.Tools) > 0 {
-		err = x.stage.governs(x.a.Policy.Tools)
-	}
-	if err == nil && len(x.a.Allowed) > 0 {
-		err = x.stage.forbids(x.a.Allowed)
-	}
-	if err == nil {
-		err = x.stage.sinksBuilt()
-	}
-	if err == nil {
-		err = x.stage.definitionsFit()
-	}
-	if err == nil {
-		err = x.stage.sessionsFit(x.a.Session != nil)
-	}
-	if err == nil {
-		err = x.stage.caches(x.a.Cache)
+		err = x.stage.holds(x.a)
 	}
 	if err == nil && !x.drawn {
 		err = x.stage.fits(x.s)
@@ -166,6 +145,30 @@ func (x *trial) phases(t *testing.T) {
 		x.act(action)
 	}
 	x.done = true
+}
+
+// holds reports what the adapter declares of a stage that has it not; nil: it has
+// all of it.
+func (s *Stage) holds(a *Adapter) error {
+	if err := s.guards(a.guards()); err != nil {
+		return err
+	}
+	if a.Allowance != nil {
+		if err := s.bounds(a.Allowance); err != nil {
+			return err
+		}
+	}
+	if len(a.Policy.Tools) > 0 {
+		if err := s.governs(a.Policy.Tools); err != nil {
+			return err
+		}
+	}
+	if len(a.Allowed) > 0 {
+		if err := s.forbids(a.Allowed); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(s.sinksBuilt(), s.definitionsFit(), s.sessionsFit(a.Session != nil), s.caches(a.Cache))
 }
 
 // unwind brings the phases to their end where user code has ended this

@@ -170,7 +170,7 @@ func mayRefuse(ending Invariant, said trace.Reason) Invariant {
 // refused, by the breaker or by the allowance: the action says so, or went over
 // to the breaker's fallback. Either may be asked before the wait or after it.
 func (w *walk) refused() bool {
-	if w.then != nil || w.breaker == nil && w.allowance == nil {
+	if w.then != nil || w.breaker == nil && !w.shared {
 		return false
 	}
 	waits := w.d.Do != Stop || w.d.EndHi > w.d.EndLo // another attempt, or the wait for a limit
@@ -189,7 +189,7 @@ func (w *walk) refused() bool {
 		}
 	}
 	return w.last && w.a.End <= latest && (w.breaker != nil && w.a.Reason == trace.ReasonBreakerOpen ||
-		w.allowance != nil && w.a.Reason == trace.ReasonBudget)
+		w.shared && w.a.Reason == trace.ReasonBudget)
 }
 
 // fellBack is the instant of the first call of the fallback after the step;

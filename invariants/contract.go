@@ -23,7 +23,7 @@ type Contract struct {
 // behind tells the walk what may refuse its attempts.
 func (w *walk) behind(c *Contract) {
 	w.breaker = guardOf(c.Breakers, w.s.Tool)
-	w.allowance, w.shared = c.Allowance, c.Allowance != nil
+	w.shared = c.Allowance != nil
 }
 
 // Plain reports whether there is nothing beside the policy.

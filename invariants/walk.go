@@ -23,9 +23,8 @@ type walk struct {
 	auto Series
 	i    int
 
-	allowance *Allowance // nil: none is declared
-	breaker   *Breaker   // nil: none is declared
-	sink      *Sink      // whose records may hold the action up no longer than it says; nil: as long as they take
+	breaker *Breaker // nil: none is declared
+	sink    *Sink    // whose records may hold the action up no longer than it says; nil: as long as they take
 }
 
 // A step is one answer, what the policy allows after it, and what followed.

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/invariants"
@@ -91,11 +92,7 @@ func transientUntilExhausted(s Setting) (faultsim.Schedule, error) {
 	if s.Policy.Most() == invariants.Unlimited {
 		n = thousands
 	}
-	faults := make([]faultsim.Fault, n)
-	for i := range faults {
-		faults[i] = f
-	}
-	return faultsim.One(faults...), err
+	return faultsim.One(slices.Repeat([]faultsim.Fault{f}, n)...), err
 }
 
 func refusedBy(c trace.Class) func(Setting) (faultsim.Schedule, error) {
