@@ -88,6 +88,10 @@ type Fault struct {
 	// where the action is Repeatable.
 	Twice bool
 
+	// Move is how a [Model] misbehaves in this turn, which it then answers: Class is
+	// zero or trace.OK.
+	Move Move
+
 	// Panic: writing the record panics. Only a [Sink] can do that; its class is
 	// then zero.
 	Panic bool
@@ -147,6 +151,9 @@ func (f *Fault) validate() error {
 		return errors.New("Empty is a valid answer, and this attempt has none: clear Class and Hang, or Empty")
 	case f.Hang && f.Latency > 0:
 		return errors.New("Hang and Latency contradict each other: a tool that hangs does not answer; clear one")
+	}
+	if err := f.validMove(); err != nil {
+		return err
 	}
 	if err := f.validWork(); err != nil {
 		return err

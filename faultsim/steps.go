@@ -53,6 +53,11 @@ func (d *drawer) tool(name string) *drawnTool {
 			return &d.tools[i]
 		}
 	}
+	for i := range d.models {
+		if d.models[i].name == name {
+			return &d.models[i].drawnTool
+		}
+	}
 	return &drawnTool{}
 }
 
