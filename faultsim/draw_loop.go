@@ -23,7 +23,10 @@ func (d *drawer) modelsOf(a *Adapter, s *Stage) {
 		return
 	}
 	d.loop = a.Loop
-	p := &a.Loop.Model
+	p := a.Loop.Model
+	if p == nil {
+		p = &invariants.Policy{MaxAttempts: 1}
+	}
 	for _, t := range s.models {
 		m := drawnModel{drawnTool: drawnTool{name: t.name, most: p.Most(), hints: t.forms(), can: t.can}}
 		m.failures(p)
@@ -56,7 +59,7 @@ func movesFor(l *invariants.Loop, s *Stage) []Move {
 		case MoveOther:
 			return len(l.Tools) == 0 || len(l.Tools) >= len(s.tools)
 		case MoveChange:
-			return len(l.Protected) == 0
+			return len(l.Protected) == 0 && !l.Correct.Once
 		}
 		return false
 	})

@@ -182,9 +182,11 @@ func (d *Model) other() string {
 
 // protects reports whether the contract keeps the model from changing the argument.
 func (d *Model) protects(tool, name string) bool {
-	return d.s.loop != nil && slices.ContainsFunc(d.s.loop.Protected, func(p string) bool {
-		return p == name || p == tool+"."+name
-	})
+	if d.s.loop == nil {
+		return false
+	}
+	mine := func(path string) bool { return path == name || strings.HasPrefix(path, name+".") }
+	return slices.ContainsFunc(d.s.loop.Protected[tool], mine) || slices.ContainsFunc(d.s.loop.Protected[""], mine)
 }
 
 // thinking is what a model can show.
