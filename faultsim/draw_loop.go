@@ -86,7 +86,7 @@ func (d *drawer) forLoop(t *rapid.T) Schedule {
 	}
 	for i := range s.Actions {
 		for _, name := range d.approvers {
-			if leave := d.leave(t, &s.Actions[i]); len(leave) > 0 {
+			if leave := d.answers(t, &s.Actions[i]); len(leave) > 0 {
 				s.Actions[i].Faults[name] = leave
 			}
 		}
@@ -100,9 +100,9 @@ func (d *drawer) forLoop(t *rapid.T) Schedule {
 	return s
 }
 
-// leave draws what an approver answers: in half of the runs everything is granted at
+// answers draws what an approver answers: in half of the runs everything is granted at
 // once. It never answers only where somebody ends the wait.
-func (d *drawer) leave(t *rapid.T, p *Plan) []Fault {
+func (d *drawer) answers(t *rapid.T, p *Plan) []Fault {
 	if coin(t) {
 		return nil
 	}
