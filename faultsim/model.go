@@ -182,11 +182,10 @@ func (d *Model) other() string {
 
 // protects reports whether the contract keeps the model from changing the argument.
 func (d *Model) protects(tool, name string) bool {
-	if d.s.loop == nil {
-		return false
-	}
-	mine := func(path string) bool { return path == name || strings.HasPrefix(path, name+".") }
-	return slices.ContainsFunc(d.s.loop.Protected[tool], mine) || slices.ContainsFunc(d.s.loop.Protected[""], mine)
+	return d.s.loop != nil && slices.ContainsFunc(d.s.loop.Protected, func(path string) bool {
+		path = strings.TrimPrefix(path, tool+".")
+		return path == name || strings.HasPrefix(path, name+".")
+	})
 }
 
 // thinking is what a model can show.

@@ -27,7 +27,7 @@ func onStage(t *testing.T, script faultsim.Script, schedule string, action func(
 	r := faultsim.Trial(t, faultsim.Adapter{
 		Name:   "run",
 		Policy: invariants.Policy{ID: "one try", MaxAttempts: 1, Attempt: time.Hour, Repeatable: true},
-		Loop:   &invariants.Loop{Tools: []string{"weather"}, Protected: map[string][]string{"weather": {"unit"}}},
+		Loop:   &invariants.Loop{Tools: []string{"weather"}, Protected: []string{"weather.unit"}},
 		Subject: func(s *faultsim.Stage) faultsim.Action {
 			m := s.Model("model", script)
 			for _, name := range []string{"weather", "delete"} {

@@ -35,10 +35,10 @@ func policy() invariants.Policy {
 	return p
 }
 
-func model() *invariants.Policy {
+func model() invariants.Policy {
 	p := attempts
 	p.Attempt = 30 * time.Second
-	return &p
+	return p
 }
 
 var adapter = faultsim.Adapter{
@@ -50,7 +50,7 @@ var adapter = faultsim.Adapter{
 		Intention: 3,
 		Goal:      "book",
 		Tools:     []string{"search", "book"},
-		Protected: map[string][]string{"book": {"table", "people"}},
+		Protected: []string{"book.table", "book.people"},
 		Evidence:  []string{"B-1042"},
 		Model:     model(),
 	},

@@ -25,10 +25,10 @@ var adapter = faultsim.Adapter{
 		Intention: 1,
 		Goal:      "refund",
 		Tools:     []string{"refund"},
-		Protected: map[string][]string{"refund": {"invoice", "cents"}},
+		Protected: []string{"refund.invoice", "refund.cents"},
 		Approve:   []string{"refund"},
 		Evidence:  []string{"R-77"},
-		Model:     &invariants.Policy{ID: "one try", MaxAttempts: 1},
+		Model:     invariants.Policy{ID: "one try", MaxAttempts: 1},
 	},
 	Subject: func(s *faultsim.Stage) faultsim.Action {
 		ask := s.Approver("owner", time.Hour)

@@ -32,7 +32,7 @@ var adapter = faultsim.Adapter{
 		Attempts:  6, // over planner and researcher
 		Goal:      "flights",
 		Evidence:  []string{"LH 760"},
-		Model:     &invariants.Policy{ID: "one try", MaxAttempts: 1},
+		Model:     invariants.Policy{ID: "one try", MaxAttempts: 1},
 	},
 	Subject: func(s *faultsim.Stage) faultsim.Action {
 		researcher := &nested.Researcher{

@@ -22,7 +22,7 @@ var adapter = faultsim.Adapter{
 		ID:    "weather/v1",
 		Turns: 6,
 		Tools: []string{"weather"},
-		Model: &invariants.Policy{
+		Model: invariants.Policy{
 			ID: "two tries/v1", MaxAttempts: 2, Attempt: 30 * time.Second, Retry: []trace.Class{trace.Transient, trace.Reset},
 			Backoff: invariants.Backoff{Base: 500 * time.Millisecond}, Late: invariants.LateWait, Repeatable: true,
 		},
