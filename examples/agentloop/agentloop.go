@@ -14,6 +14,7 @@ package agentloop
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 )
@@ -61,13 +62,13 @@ var (
 type Agent struct {
 	Model  Model
 	Search Tool // reads
-	Book   Tool // writes; it knows the key that it is handed, and books once for each
+	Book   Tool // writes a [Booking]; it knows the key in it, and books once for each
 }
 
-// Book runs the loop for one request, and returns what the user is told. Where nothing
+// Run runs the loop for one request, and returns what the user is told. Where nothing
 // was booked the error is not nil, and its text is for the user too.
 func (a *Agent) Run(ctx context.Context, request string) (string, error) {
-	r := run{agent: a, guard: guard{spent: map[string]int{}, over: map[string]string{}}}
+	r := run{agent: a, key: rand.Text(), guard: guard{spent: map[string]int{}, over: map[string]string{}}}
 	r.talk = []Message{{From: "user", Text: request}}
 	for range turns {
 		turn, err := r.next(ctx)

@@ -64,8 +64,8 @@ var adapter = faultsim.Adapter{
 				},
 				Errors: failures,
 			}).Reply},
-			Search: tool(s, "search", "tables 7 and 9", ""),
-			Book:   tool(s, "book", "B-1042", "booking-1"),
+			Search: tool(s, "search", "tables 7 and 9"),
+			Book:   tool(s, "book", "B-1042"),
 		}
 		faultsim.Tool(s, "cancel", func(context.Context, any) (string, error) { return "", nil }, nil) // which nobody may call
 		return func(ctx context.Context) (any, error) { return agent.Run(ctx, "A table for four in Pune, please.") }
@@ -79,23 +79,9 @@ var failures = faultsim.Errors{
 	trace.Forbidden: errors.New("not allowed"),
 }
 
-// tool is a double of a tool that takes JSON; where it writes it is handed a key.
-func tool(s *faultsim.Stage, name, answer, key string) agentloop.Tool {
-	double := faultsim.Tool(s, name, func(context.Context, json.RawMessage) (string, error) { return answer, nil }, failures)
-	return func(ctx context.Context, args json.RawMessage) (string, error) {
-		if key != "" {
-			args = withKey(args, key)
-		}
-		return double(ctx, args)
-	}
-}
-
-func withKey(args json.RawMessage, key string) json.RawMessage {
-	var fields map[string]any
-	_ = json.Unmarshal(args, &fields)
-	fields["key"] = key
-	args, _ = json.Marshal(fields)
-	return args
+// tool is a double of a tool that takes JSON.
+func tool(s *faultsim.Stage, name, answer string) agentloop.Tool {
+	return faultsim.Tool(s, name, func(context.Context, json.RawMessage) (string, error) { return answer, nil }, failures)
 }
 
 func TestMatrix(t *testing.T) { matrix.Run(t, adapter) }

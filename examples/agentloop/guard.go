@@ -18,6 +18,20 @@ type Order struct {
 	People int    `json:"people"`
 }
 
+// A Booking is an order with the key by which the booking is known.
+type Booking struct {
+	Order
+	Key string `json:"key"`
+}
+
+// keyed puts the key into checked arguments. The model neither sees nor chooses it.
+func keyed(args json.RawMessage, key string) json.RawMessage {
+	b := Booking{Key: key}
+	_ = json.Unmarshal(args, &b.Order) // they were made from one
+	args, _ = json.Marshal(b)
+	return args
+}
+
 // prepare finds the tool and checks the arguments: a field that the tool does not know
 // is refused, and not left out.
 func (a *Agent) prepare(c Call) (Tool, json.RawMessage, error) {

@@ -27,12 +27,13 @@ type run struct {
 	agent  *Agent
 	guard  guard
 	talk   []Message
+	key    string // of the booking, made once for the request
 	booked string // what the booking answered; empty: there is none
 }
 
 // next asks the model for its next turn, and again where that failed and may pass.
 func (r *run) next(ctx context.Context) (turn Turn, err error) {
-	for n := 1; ; n++ {
+	for n := 1; ctx.Err() == nil; n++ {
 		turn, err = r.ask(ctx)
 		if err == nil || n == attempts || !passes(err) {
 			break
@@ -89,7 +90,11 @@ func (r *run) call(ctx context.Context, c Call, whole bool) (string, error) {
 	if err := r.guard.admit(c.Tool, args); err != nil {
 		return "", err
 	}
-	text, err := r.try(ctx, c.Tool, tool, args)
+	send := args
+	if c.Tool == "book" {
+		send = keyed(args, r.key)
+	}
+	text, err := r.try(ctx, c.Tool, args, func(ctx context.Context) (string, error) { return tool(ctx, send) })
 	if err == nil && c.Tool == "book" {
 		r.booked = text
 	}
@@ -97,14 +102,14 @@ func (r *run) call(ctx context.Context, c Call, whole bool) (string, error) {
 }
 
 // try calls the tool until it answers, its attempts are spent, or it fails for good.
-func (r *run) try(ctx context.Context, name string, tool Tool, args json.RawMessage) (text string, err error) {
+func (r *run) try(ctx context.Context, name string, args json.RawMessage, tool func(context.Context) (string, error)) (text string, err error) {
 	for n := 1; r.guard.spend(name, args); n++ {
 		if n > 1 {
 			if err := sleep(ctx, pause<<(n-2)); err != nil {
 				return "", err
 			}
 		}
-		if text, err = attempt(ctx, tool, args); err == nil || ctx.Err() != nil {
+		if text, err = attempt(ctx, tool); err == nil || ctx.Err() != nil {
 			return text, err
 		}
 		if !passes(err) {
@@ -115,10 +120,10 @@ func (r *run) try(ctx context.Context, name string, tool Tool, args json.RawMess
 	return "", told(name, err)
 }
 
-func attempt(ctx context.Context, tool Tool, args json.RawMessage) (string, error) {
+func attempt(ctx context.Context, tool func(context.Context) (string, error)) (string, error) {
 	ctx, stop := context.WithTimeout(ctx, limit)
 	defer stop()
-	return tool(ctx, args)
+	return tool(ctx)
 }
 
 // passes reports whether another attempt may go better.

@@ -55,6 +55,9 @@ func (a *Agent) Run(ctx context.Context, request string) (string, error) {
 	r := run{agent: a}
 	talk := []agentloop.Message{{From: "user", Text: request}}
 	for range turns {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
 		turn, err := a.Model.Next(ctx, talk)
 		switch {
 		case ctx.Err() != nil:

@@ -77,6 +77,9 @@ func (p *Planner) Plan(ctx context.Context, request string) (string, error) {
 func converse(ctx context.Context, model agentloop.Model, request string, carry func(context.Context, agentloop.Call) (string, error)) error {
 	talk := []agentloop.Message{{From: "user", Text: request}}
 	for range turns {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		turn, err := model.Next(ctx, talk)
 		switch {
 		case ctx.Err() != nil:

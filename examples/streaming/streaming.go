@@ -3,8 +3,8 @@
 //
 // A stream can break. What the user has seen cannot be taken back, so it is neither
 // said again nor gone on with by another reply: the run ends there, and says so. A call
-// of which a part has come is not carried out. Before the first word the model is asked
-// again.
+// of which a part has come is not carried out. The model is asked again only where it
+// was too busy to begin.
 package streaming
 
 import (
@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/rehearse-go/rehearse/examples/agentloop"
@@ -53,6 +52,7 @@ type Assistant struct {
 // Run answers one request. The error's text is for the user too.
 func (a *Assistant) Run(ctx context.Context, request string) error {
 	talk := []agentloop.Message{{From: "user", Text: request}}
+	known := map[Query]string{} // what was looked up, or why not
 	for range turns {
 		turn, err := a.next(ctx, talk)
 		switch {
@@ -67,7 +67,7 @@ func (a *Assistant) Run(ctx context.Context, request string) error {
 		}
 		results := agentloop.Message{From: "tool"}
 		for _, c := range turn.Calls {
-			text, err := a.call(ctx, c, turn.Whole)
+			text, err := a.call(ctx, c, turn.Whole, known)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -84,7 +84,7 @@ func (a *Assistant) Run(ctx context.Context, request string) error {
 // next asks for a turn, and once more where the user has seen nothing of it.
 func (a *Assistant) next(ctx context.Context, talk []agentloop.Message) (turn agentloop.Turn, err error) {
 	shown := false
-	for n := 1; ; n++ {
+	for n := 1; ctx.Err() == nil; n++ {
 		turn, err = a.ask(ctx, talk, func(words string) error {
 			shown = true
 			a.Show(ctx, words)
@@ -101,9 +101,9 @@ func (a *Assistant) next(ctx context.Context, talk []agentloop.Message) (turn ag
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return turn, ctx.Err()
 		}
 	}
+	return turn, ctx.Err()
 }
 
 func (a *Assistant) ask(ctx context.Context, talk []agentloop.Message, words func(string) error) (agentloop.Turn, error) {
@@ -116,11 +116,14 @@ func (a *Assistant) ask(ctx context.Context, talk []agentloop.Message, words fun
 var ErrUnavailable = errors.New("overloaded")
 
 func passes(err error) bool {
-	return errors.Is(err, ErrUnavailable) || errors.Is(err, io.ErrUnexpectedEOF)
+	return errors.Is(err, ErrUnavailable)
 }
 
-// call looks the weather up, once: the model may ask again.
-func (a *Assistant) call(ctx context.Context, c agentloop.Call, whole bool) (string, error) {
+var errWeather = errors.New("the weather cannot be looked up at the moment: tell the user")
+
+// call looks the weather of a city up, once in a run: how it went is the answer to
+// whoever asks again.
+func (a *Assistant) call(ctx context.Context, c agentloop.Call, whole bool, known map[Query]string) (string, error) {
 	var q Query
 	d := json.NewDecoder(bytes.NewReader([]byte(c.Args)))
 	d.DisallowUnknownFields()
@@ -132,11 +135,15 @@ func (a *Assistant) call(ctx context.Context, c agentloop.Call, whole bool) (str
 	case d.Decode(&q) != nil || d.More():
 		return "", errors.New("not run: these are no arguments for weather")
 	}
-	ctx, stop := context.WithTimeout(ctx, limit)
-	defer stop()
-	text, err := a.Weather(ctx, q)
-	if err != nil {
-		return "", errors.New("the weather cannot be looked up at the moment: tell the user")
+	text, asked := known[q]
+	if !asked {
+		ctx, stop := context.WithTimeout(ctx, limit)
+		defer stop()
+		text, _ = a.Weather(ctx, q) // a failure has no words for the model
+		known[q] = text
+	}
+	if text == "" {
+		return "", errWeather
 	}
 	return text, nil
 }

@@ -23,7 +23,7 @@ var adapter = faultsim.Adapter{
 		Turns: 6,
 		Tools: []string{"weather"},
 		Model: invariants.Policy{
-			ID: "two tries/v1", MaxAttempts: 2, Attempt: 30 * time.Second, Retry: []trace.Class{trace.Transient, trace.Reset},
+			ID: "two tries/v1", MaxAttempts: 2, Attempt: 30 * time.Second, Retry: []trace.Class{trace.Transient},
 			Backoff: invariants.Backoff{Base: 500 * time.Millisecond}, Late: invariants.LateWait, Repeatable: true,
 		},
 	},
