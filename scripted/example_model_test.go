@@ -2,54 +2,13 @@ package scripted_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/scripted"
 	"github.com/rehearse-go/rehearse/trace"
 )
-
-// The tool fails once, the model asks again, and then answers. The agent is the
-// loop of loop_test.go; model and tool share a recorder, so that one trace has both.
-func ExampleNewModel() {
-	t := new(printing)
-	defer t.end()
-
-	rec := &trace.Recorder{Clear: true}
-	model := scripted.NewModel(t).Into(rec).
-		Say("Let me look. ").AndAsk("weather", `{"city":"Pune"}`).
-		Ask("weather", `{"city":"Pune"}`).
-		Say("It is 19 °C in Pune.")
-	weather := scripted.NewTool[Query, Forecast](t, "weather").Into(rec).
-		Fail(trace.Transient, errors.New("503 Service Unavailable")).
-		Return(Forecast{Celsius: 19})
-
-	loop := agent{model: model.Reply, turns: 5, tools: toolbox{"weather": weather.CallJSON}}
-	answer, err := trace.Do(context.Background(), rec, "forecast", func(ctx context.Context) (string, error) {
-		return loop.run(ctx, "How warm is it in Pune?")
-	})
-	fmt.Println(answer, err)
-	for _, m := range model.Prompts()[2].Messages[1:] {
-		for _, r := range m.Results {
-			fmt.Println(r.ID, r.Text, r.Failed)
-		}
-	}
-	for _, turn := range rec.Trace().Turns(0) {
-		for _, ask := range turn.Asks {
-			fmt.Println("turn", turn.N, "asks for", ask.Tool, "as", ask.ID, "in", len(ask.Attempts), "attempt")
-		}
-	}
-	invariants.Verify(t, rec.Trace(), invariants.MaxAttempts(2), invariants.AllowedTools("weather"), invariants.StopAfterSuccess(), invariants.NothingLeft())
-	// Output:
-	// It is 19 °C in Pune. <nil>
-	// call_1 503 Service Unavailable true
-	// call_2 {"celsius":19} false
-	// turn 1 asks for weather as call_1 in 1 attempt
-	// turn 2 asks for weather as call_2 in 1 attempt
-}
 
 // A loop that forgets the model's reply shows a result of a call that nobody made.
 // A provider refuses that, and so does the double.
