@@ -103,7 +103,7 @@ func (c *comparison) move() {
 			continue
 		}
 		for k, o := range c.rows {
-			if o.call < 0 && c.moved[k] < 0 && c.does(o.step, r.call) {
+			if o.call < 0 && c.lacks(k) && c.moved[k] < 0 && c.does(o.step, r.call) {
 				c.moved[n], c.moved[k] = k, n
 				break
 			}

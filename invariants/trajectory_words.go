@@ -42,12 +42,18 @@ func (v *Verdict) diverges(a *trace.Action, c *comparison) {
 func (c *comparison) differs(row int) bool {
 	switch r := c.rows[row]; {
 	case r.call < 0:
-		return c.all && !(c.open && c.last(row))
+		return c.lacks(row)
 	case r.step < 0:
 		return c.only && c.moved[row] < 0
 	default:
 		return !c.does(r.step, r.call)
 	}
+}
+
+// lacks reports whether the step of the row needs a call, and none can come for it
+// any more.
+func (c *comparison) lacks(row int) bool {
+	return c.all && !(c.open && c.last(row))
 }
 
 // last reports whether no call follows in or behind the row. Where order is free,
