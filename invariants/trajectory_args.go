@@ -2,7 +2,6 @@ package invariants
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -50,6 +49,7 @@ func (d *deviation) from(s *StepMatcher, c *tcall) {
 	default:
 		d.compare("", side{s.want, true}, side{c.value(), true}, s.partial)
 	}
+	slices.SortFunc(d.fields, func(x, y fieldDiff) int { return strings.Compare(x.path, y.path) })
 	if d.wrong == 0 && s.where != nil {
 		d.where = s.where(slices.Clone(c.args()))
 	}
@@ -70,17 +70,21 @@ func (d *deviation) compare(path string, want, got side, partial bool) {
 	switch w := want.value.(type) {
 	case map[string]any:
 		if g, same := got.value.(map[string]any); same && len(w)+len(g) > 0 {
-			for _, name := range slices.Sorted(maps.Keys(both(w, g))) {
-				wv, wanted := w[name]
-				gv, there := g[name]
-				d.compare(join(path, name), side{wv, wanted}, side{gv, there}, partial)
+			for name, value := range w {
+				other, there := g[name]
+				d.compare(d.within(path, name), side{value, true}, side{other, there}, partial)
+			}
+			for name, value := range g {
+				if _, wanted := w[name]; !wanted {
+					d.compare(d.within(path, name), side{}, side{value, true}, partial)
+				}
 			}
 			return
 		}
 	case []any:
 		if g, same := got.value.([]any); same && len(w)+len(g) > 0 {
 			for i := range max(len(w), len(g)) {
-				d.compare(fmt.Sprintf("%s[%d]", path, i), element(w, i), element(g, i), partial && i < len(w))
+				d.compare(d.element(path, i), nth(w, i), nth(g, i), partial && i < len(w))
 			}
 			return
 		}
@@ -119,29 +123,26 @@ func equal(a, b any) bool {
 	return a == b
 }
 
-func element(list []any, i int) side {
+func nth(list []any, i int) side {
 	if i < len(list) {
 		return side{list[i], true}
 	}
 	return side{}
 }
 
-func both(a, b map[string]any) map[string]bool {
-	names := make(map[string]bool, len(a)+len(b))
-	for name := range a {
-		names[name] = true
-	}
-	for name := range b {
-		names[name] = true
-	}
-	return names
-}
-
-func join(path, name string) string {
-	if path == "" {
+// within and element are paths, which are of use where fields are listed only.
+func (d *deviation) within(path, name string) string {
+	if path == "" || !d.list {
 		return name
 	}
 	return path + "." + name
+}
+
+func (d *deviation) element(path string, i int) string {
+	if !d.list {
+		return ""
+	}
+	return fmt.Sprintf("%s[%d]", path, i)
 }
 
 // fieldAt is the field with the dotted path.

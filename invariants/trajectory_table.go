@@ -31,8 +31,8 @@ func (c *comparison) table() string {
 	}
 	line("wanted", " ", "called")
 	for i := 0; i < len(c.rows); {
-		if n := alike(marks, i); n > 1 {
-			line(fmt.Sprintf("… %d more", n), " ", "")
+		if n := alike(marks, i); n > 2 {
+			fmt.Fprintf(&b, "… %d more\n", n)
 			i += n
 			continue
 		}
