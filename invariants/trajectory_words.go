@@ -136,12 +136,22 @@ func (c *comparison) wordExtra(call int) divergence {
 		d.advice = "leave the call out"
 	case want == 0:
 		d.text = fmt.Sprintf("%s is not in the trajectory (%s)", tool, c.when(call))
-	case got > want:
+	case got > want && c.doesForSome(call):
 		d.text = fmt.Sprintf("%s was called %s instead of %s (%s)", tool, times(got), times(want), c.when(call))
 	default:
-		d.text = fmt.Sprintf("%s with %s is not in the trajectory (%s)", tool, short(c.calls[call].args()), c.when(call))
+		d.text = fmt.Sprintf("%s with %s is not in the trajectory (%s)", tool, short(k.args()), c.when(call))
 	}
 	return d
+}
+
+// doesForSome reports whether there is a step that the call would do for.
+func (c *comparison) doesForSome(call int) bool {
+	for i := range c.steps {
+		if c.does(i, call) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *comparison) wordMissing(a *trace.Action, step int) divergence {
@@ -153,7 +163,7 @@ func (c *comparison) wordMissing(a *trace.Action, step int) divergence {
 	case got < want:
 		d.text = fmt.Sprintf("step %d is missing: %s was called %s instead of %s", step+1, tool, times(got), times(want))
 	default:
-		d.text = fmt.Sprintf("step %d is missing: %s", step+1, cut(c.steps[step].String(), 120))
+		d.text = fmt.Sprintf("step %d is missing: %s was not called", step+1, cut(c.steps[step].String(), 120))
 	}
 	return d
 }
