@@ -375,6 +375,8 @@ func TestTrajectoriesReadWell(t *testing.T) {
 		{"a long one", long, Exact(steps...)},
 		{"a long argument", begin().Call("search", `{"city":"`+strings.Repeat("Pünè ", 40)+`"}`).Answer(ok), Unordered(searchPune)},
 		{"lines in a name", begin().Call("se\narch", `{"ci\nty":"Pu\nne"}`).Answer(ok).Call("book", pune), Unordered(Step("se\narch").Args(pune))},
+		{"one with other arguments too many", trip().Call("search", paris).Answer(ok), Exact(searchPune, book, mail)},
+		{"one with other arguments, elsewhere", trip(), InOrder(book, Step("search").Args(paris), mail)},
 		{"before", begin().Call("book", pune).Answer(ok), Before(search, book)},
 		{"beside", begin().Call("search", pune).Call("book", pune).After(sec).Answer(ok).AnswerTo(1, fine), Before(search, book)},
 	} {
