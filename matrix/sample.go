@@ -151,6 +151,9 @@ func Sample(t *testing.T, s Samples) {
 		})
 	}
 	t.Logf("%s", p.sampled.String())
+	if idle := p.idle(); len(idle) > 0 && p.whole() {
+		t.Logf("warning: no sample has anything that could break %s: add a scenario that does, or take the rule out", strings.Join(idle, ", "))
+	}
 	if p.whole() { // -run may have picked some
 		p.compare(t)
 	}
@@ -211,7 +214,7 @@ func (k *Check) report(c *Cell, confidence float64) string {
 	text := fmt.Sprintf("%s: %s: %s\n    %s samples passed; with %s %% confidence the share is %s %%, wanted at least %s %%",
 		k.Name, c.name(), what, k.Rate, percent(confidence), k.Rate.Interval(confidence).span("–"), percent(k.AtLeast))
 	if k.Failed > 0 {
-		text += fmt.Sprintf("\n    the first that did not is #%d", k.Failed)
+		text += "\n    the first that did not is " + c.origin(k.Failed)
 		text += "\n    " + strings.ReplaceAll(strings.TrimRight(k.Trace.Timeline(), "\n"), "\n", "\n    ")
 	}
 	return text

@@ -183,7 +183,7 @@ func changeTable(changes []change, confidence float64) string {
 	for i := range changes {
 		cells = append(cells, changes[i].cells(confidence))
 	}
-	return "samples then and now\n" + aligned(cells)
+	return "samples compared\n" + aligned(cells)
 }
 
 func (c *change) cells(confidence float64) []string {
@@ -240,7 +240,7 @@ func (p *player) tell(t *testing.T, path string, saved, now *results, changes []
 	}
 	for i := range changes {
 		c := &changes[i]
-		what := c.complaint(p.Confidence)
+		what := c.complaint(&p.sampled)
 		switch {
 		case what == "":
 		case accepting() && !strings.HasSuffix(c.than, "this run"):
@@ -264,12 +264,16 @@ func tellDeclared(t *testing.T, path string, saved, now *results) {
 }
 
 // complaint is what is wrong with the row; empty: nothing.
-func (c *change) complaint(confidence float64) string {
-	row := fmt.Sprintf("%s of %s in %s", c.row.Check, c.row.Variant, c.row.Scenario)
-	switch c.verdict(confidence) {
+func (c *change) complaint(all *Sampled) string {
+	row := fmt.Sprintf("%s: %s in %s", c.row.Check, c.row.Variant, c.row.Scenario)
+	switch c.verdict(all.Confidence) {
 	case regressed:
-		return fmt.Sprintf("regressed: %s: before %s (%s), now %s: with %s %% confidence a change of %s points\n    advice: look at the samples that do not pass; %s",
-			row, c.before, c.than, c.now, percent(confidence), c.now.Since(*c.before, confidence).span(" to "), c.accept())
+		text := fmt.Sprintf("regressed: %s: before %s (%s), now %s; with %s %% confidence a change of %s points",
+			row, c.before, c.than, c.now, percent(all.Confidence), c.now.Since(*c.before, all.Confidence).span(" to "))
+		if first := all.failing(c.row.Scenario, c.row.Variant, c.row.Check); first != "" {
+			text += "\n    the first that does not pass is " + first
+		}
+		return text + "\n    advice: " + c.accept()
 	case isGone:
 		return fmt.Sprintf("gone: %s: before %s (%s), and it is not sampled any more\n    advice: what is gone finds nothing; %s", row, c.before, c.than, c.accept())
 	}
@@ -281,5 +285,5 @@ func (c *change) accept() string {
 	if strings.HasSuffix(c.than, "this run") {
 		return "without Replaces the two variants are not compared"
 	}
-	return "accept it with -rehearse.accept, or REHEARSE_ACCEPT=1"
+	return "where it is meant, accept it with -rehearse.accept, or REHEARSE_ACCEPT=1"
 }

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,6 +56,31 @@ func (c *Cell) name() string { return label(c.Variant, c.Version) + " in " + c.S
 
 // label is a variant and its version.
 func label(variant, version string) string { return strings.TrimSpace(variant + " " + version) }
+
+// cell is the cell of a row; nil: it was not played.
+func (s *Sampled) cell(scenario, variant string) *Cell {
+	for i := range s.Cells {
+		if c := &s.Cells[i]; c.Scenario == scenario && c.Variant == variant {
+			return c
+		}
+	}
+	return nil
+}
+
+// failing says which sample is the first that does not pass a soft check; empty:
+// none, or it is no soft check.
+func (s *Sampled) failing(scenario, variant, check string) string {
+	c := s.cell(scenario, variant)
+	if c == nil {
+		return ""
+	}
+	for i := range c.Checks {
+		if k := &c.Checks[i]; k.Name == check && k.Failed > 0 {
+			return c.origin(k.Failed)
+		}
+	}
+	return ""
+}
 
 // count adds a sample to what the hard rules came to.
 func (c *Cell) count(number int, s *sampling) {
@@ -114,10 +140,10 @@ func (s *Sampled) row(c *Cell, check string, r Rate, wanted, verdict string) []s
 
 // title says what the variants are.
 func (s *Sampled) title() string {
-	lines := []string{"samples of a scenario by variant"}
+	lines := []string{"samples by scenario and variant"}
 	for i := range s.Cells {
 		c := &s.Cells[i]
-		line := fmt.Sprintf("    %s: version %s, policy %s", c.Variant, orNone(c.Version), orNone(c.Policy))
+		line := fmt.Sprintf("    %s: version %s, policy %s", c.Variant, cmp.Or(c.Version, "not known"), cmp.Or(c.Policy, "without an ID"))
 		if c.recorded {
 			line += ", recorded"
 		}
@@ -126,13 +152,6 @@ func (s *Sampled) title() string {
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "not known"
-	}
-	return s
 }
 
 // verdict words what the hard rules came to.
