@@ -123,9 +123,13 @@ func (v Verdict) String() string {
 	return "Verdict(" + strconv.Itoa(int(v)) + ")"
 }
 
-// decide holds the rate to the share that is wanted. Only what is certain passes
-// or fails.
-func (r Rate) decide(wanted, confidence float64) Verdict {
+// Decide holds the rate to the share that is wanted, a part of 1; 0: nothing is
+// asked. Only what the interval excludes passes or fails. At a confidence of 0.95, samples
+// whose share is just what is wanted fail one time in forty, as meant, where they are many;
+// one in twenty at the most where five of them or more should fail the check; and up to one in
+// six where not one should, since a single failure then counts: of a share of 0.97
+// take more than five samples.
+func (r Rate) Decide(wanted, confidence float64) Verdict {
 	i := r.Interval(confidence)
 	switch {
 	case wanted == 0:
@@ -141,10 +145,12 @@ func (r Rate) decide(wanted, confidence float64) Verdict {
 // farthest is the greatest number of further samples that is told.
 const farthest = 1_000_000
 
-// more is how many further samples would decide, if the rate stays what it is; 0:
-// no number that anybody would run. A share w is at an end of the interval of n samples where
-// n(p-w)² = z²w(1-w), which is the score test from which the interval comes.
-func (r Rate) more(wanted, confidence float64) int {
+// More is about how many further samples would decide, if the rate stays what it is; 0:
+// more than a million, or nothing is sampled yet. It is exact where all samples or none have
+// passed, and else a little off, since samples are whole. A share w is at an
+// end of the interval of n samples where n(p-w)² = z²w(1-w), which is the score
+// test from which the interval comes.
+func (r Rate) More(wanted, confidence float64) int {
 	off, z := r.Share()-wanted, quantile(confidence)
 	if !r.known() {
 		return 0
@@ -158,7 +164,7 @@ func (r Rate) more(wanted, confidence float64) int {
 
 // undecided says how far the samples are from a verdict.
 func (r Rate) undecided(wanted, confidence float64) string {
-	switch n := r.more(wanted, confidence); n {
+	switch n := r.More(wanted, confidence); n {
 	case 0:
 		return "undecided: at this rate no number of samples would decide"
 	case 1:

@@ -211,7 +211,7 @@ func (p *player) silent(t *testing.T, saved, now *results) bool {
 	changed := false
 	for i := range now.variants {
 		v := &now.variants[i]
-		old := saved.variant(v.Variant)
+		old := p.savedOf(i, saved)
 		id := p.contracts[i].Policy.ID
 		if old != nil && !v.declaresAs(old) && sameID(string(old.Policy), id) {
 			changed = true
@@ -220,6 +220,16 @@ func (p *player) silent(t *testing.T, saved, now *results) bool {
 		}
 	}
 	return changed
+}
+
+// savedOf is the saved line of a variant, else of the one that it replaces there;
+// nil: there is none.
+func (p *player) savedOf(variant int, saved *results) *variantLine {
+	v := &p.Variants[variant]
+	if own := saved.variant(v.Name); own != nil || v.Replaces == "" || p.has(v.Replaces) {
+		return own
+	}
+	return saved.variant(v.Replaces)
 }
 
 func (v *variantLine) declaresAs(o *variantLine) bool {
@@ -236,7 +246,7 @@ func (v *variantLine) declared() []string {
 func (p *player) tell(t *testing.T, path string, saved, now *results, changes []change) {
 	t.Helper()
 	if saved != nil {
-		tellDeclared(t, path, saved, now)
+		p.tellDeclared(t, path, saved, now)
 	}
 	for i := range changes {
 		c := &changes[i]
@@ -252,11 +262,11 @@ func (p *player) tell(t *testing.T, path string, saved, now *results, changes []
 }
 
 // tellDeclared reports variants that are held to another contract than they were.
-func tellDeclared(t *testing.T, path string, saved, now *results) {
+func (p *player) tellDeclared(t *testing.T, path string, saved, now *results) {
 	t.Helper()
 	for i := range now.variants {
 		v := &now.variants[i]
-		if old := saved.variant(v.Variant); old != nil && !v.declaresAs(old) && !accepting() {
+		if old := p.savedOf(i, saved); old != nil && !v.declaresAs(old) && !accepting() {
 			t.Errorf("baseline-changed: variant %q is held to another contract than the one that was accepted in %s\n    advice: read the difference; accept it with -rehearse.accept, or REHEARSE_ACCEPT=1\n%s",
 				v.Variant, path, difference(old.declared(), v.declared()))
 		}
@@ -268,8 +278,9 @@ func (c *change) complaint(all *Sampled) string {
 	row := fmt.Sprintf("%s: %s in %s", c.row.Check, c.row.Variant, c.row.Scenario)
 	switch c.verdict(all.Confidence) {
 	case regressed:
-		text := fmt.Sprintf("regressed: %s: before %s (%s), now %s; with %s %% confidence a change of %s points",
-			row, c.before, c.than, c.now, percent(all.Confidence), c.now.Since(*c.before, all.Confidence).span(" to "))
+		i := c.now.Since(*c.before, all.Confidence)
+		text := fmt.Sprintf("regressed: %s: before %s (%s), now %s; with %s %% confidence it has fallen by %s points",
+			row, c.before, c.than, c.now, percent(all.Confidence), Interval{-i.High, -i.Low}.span(" to "))
 		if first := all.failing(c.row.Scenario, c.row.Variant, c.row.Check); first != "" {
 			text += "\n    the first that does not pass is " + first
 		}

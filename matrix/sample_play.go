@@ -136,7 +136,7 @@ func (s *Soft) check(samples []sampling, confidence float64) (Check, error) {
 			k.Failed, k.Trace = i+1, samples[i].tr
 		}
 	}
-	k.Verdict = k.Rate.decide(s.AtLeast, confidence)
+	k.Verdict = k.Rate.Decide(s.AtLeast, confidence)
 	return k, nil
 }
 
