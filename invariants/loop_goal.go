@@ -41,11 +41,8 @@ func (l *Loop) claimAfterSuccess(p *Policy) Invariant {
 		_, goal := r.reached()
 		for i := range r.spoken {
 			s := &r.spoken[i]
-			early, event := s.before(goal)
-			if strings.TrimSpace(early) == "" {
-				continue
-			}
-			if v.Applied++; l.claims(early) {
+			v.Applied++
+			if early, event := s.before(goal); strings.TrimSpace(early) != "" && l.claims(early) {
 				v.report(r.a, fmt.Sprintf("the user was told %q, and %s", short([]byte(early)), r.unreachedBy(event)), advice, event)
 				return v
 			}
@@ -216,11 +213,8 @@ func (l *Loop) evidenceFirst(p *Policy) Invariant {
 		for _, text := range l.Evidence {
 			had := r.firstWith(text)
 			for i := range r.spoken {
-				early, event := r.spoken[i].before(had)
-				if early == "" {
-					continue
-				}
-				if v.Applied++; strings.Contains(early, text) {
+				v.Applied++
+				if early, event := r.spoken[i].before(had); strings.Contains(early, text) {
 					v.report(r.a, fmt.Sprintf("the user was told %q, which no tool had answered", text),
 						"take what is told from the answers of tools, and check the words of the model against them", event)
 					return v
