@@ -172,7 +172,7 @@ func (l *Loop) failureTold(p *Policy) Invariant {
 		}
 		v.Applied++
 		if r.succeeded() && r.told(event) == "" {
-			v.report(r.a, "the run ended without an error and without a word to the user, and its last call had failed",
+			v.report(r.a, "the run ended without an error and without a word to the user, and "+r.lacks(),
 				"tell the user what could not be done, in words of the program's own where the model has none", event, r.a.EndEvent)
 		}
 		return v
@@ -201,6 +201,14 @@ func (r *run) undone() int {
 		return calls[len(calls)-1]
 	}
 	return -1
+}
+
+// lacks words what was not done.
+func (r *run) lacks() string {
+	if r.l.Goal != "" {
+		return r.unreachedBy(r.a.EndEvent)
+	}
+	return "its last call had failed"
 }
 
 // evidenceFirst is: what only a tool's success can hold is in no text for the user

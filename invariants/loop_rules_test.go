@@ -492,4 +492,3 @@ func TestFindingsOfALoopReadWell(t *testing.T) {
 	}
 	golden(t, "loop-findings.golden", b.String())
 }
-
