@@ -13,6 +13,24 @@ type ask struct {
 	tool string
 	args json.RawMessage // as the trace shows them
 	done bool            // an attempt for it has succeeded
+	free bool            // leave for it has been given
+}
+
+// met reports whether it has what calls of the role are made for.
+func (a *ask) met(r Role) bool {
+	if r == RoleApproval {
+		return a.free
+	}
+	return a.done
+}
+
+// meet notes that a call of the role has got it.
+func (a *ask) meet(r Role) {
+	if r == RoleApproval {
+		a.free = true
+		return
+	}
+	a.done = true
 }
 
 // CallID puts the id of the model's call that the program carries out on the
@@ -36,15 +54,15 @@ func (o *Op) asked(said *Reply) {
 	}
 	for _, c := range said.Calls {
 		args, _, _ := o.r.args(&Call{Args: json.RawMessage(c.Args)})
-		o.asks = append(o.asks, ask{len(o.asks) + 1, turn, o.r.hideText(KeepCallID, c.ID), c.Tool, args, false})
+		o.asks = append(o.asks, ask{len(o.asks) + 1, turn, o.r.hideText(KeepCallID, c.ID), c.Tool, args, false, false})
 	}
 }
 
 // askFor finds the model's call that a tool call serves: the one with the id that
 // the context carries; else the latest ask for the tool with equal arguments, of
-// several in one reply the first that has not succeeded; else the only ask for
-// the tool in the latest reply. Nil: none.
-func (o *Op) askFor(id, tool string, args json.RawMessage) *ask {
+// several in one reply the first that has not got what calls of the role are made
+// for; else the only ask for the tool in the latest reply. Nil: none.
+func (o *Op) askFor(role Role, id, tool string, args json.RawMessage) *ask {
 	latest := 0
 	if n := len(o.asks); n > 0 {
 		latest = o.asks[n-1].turn
@@ -56,11 +74,11 @@ func (o *Op) askFor(id, tool string, args json.RawMessage) *ask {
 		if a.tool != tool {
 			continue
 		}
-		if id != "" && a.id == id && (same == nil || !a.done && a.turn == same.turn) {
+		if id != "" && a.id == id && (same == nil || !a.met(role) && a.turn == same.turn) {
 			same = a
 			continue
 		}
-		if id == "" && SameArgs(a.args, args) && (same == nil || !a.done && a.turn == same.turn) {
+		if id == "" && SameArgs(a.args, args) && (same == nil || !a.met(role) && a.turn == same.turn) {
 			same = a
 		}
 		if a.turn == latest {
@@ -86,7 +104,8 @@ func (p *Pending) serves(ctx context.Context, c *Call, e *Event) {
 	if id == "" {
 		id, _ = ctx.Value(callIDKey{}).(string)
 	}
-	if a := p.op.askFor(p.r.hideText(KeepCallID, id), c.Tool, p.args); a != nil {
+	tool, args := p.sought(c)
+	if a := p.op.askFor(p.role, p.r.hideText(KeepCallID, id), tool, args); a != nil {
 		p.ask, e.Ask = a.n, a.n
 		if e.CallID == "" {
 			e.CallID = a.id

@@ -244,7 +244,7 @@ func (p Pending) note(kind Kind, o Outcome, result json.RawMessage, said *Reply,
 			p.op.saw(p.number, err)
 		}
 		if p.ask > 0 && kind == KindAnswer && o.Class == OK {
-			p.op.asks[p.ask-1].done = true
+			p.op.asks[p.ask-1].meet(p.role)
 		}
 	}
 	at := r.now()

@@ -93,8 +93,14 @@ func RecordModel(r *Recorder, name string, f ModelFunc) ModelFunc {
 func (p Pending) Reply(said Reply) { p.reply(Outcome{Class: OK}, &said, nil) }
 
 // Break records that a model's answer broke off: said is what the program had got
-// of it by then.
-func (p Pending) Break(o Outcome, said Reply, err error) { p.reply(o, &said, err) }
+// of it by then. The zero Reply is a failure before the first word.
+func (p Pending) Break(o Outcome, said Reply, err error) {
+	if said.Text == "" && len(said.Calls) == 0 {
+		p.Answer(o, nil, err)
+		return
+	}
+	p.reply(o, &said, err)
+}
 
 // Say records a text that the user of the program is shown while its action
 // runs: a message, or a piece of a stream. Pieces are joined as they are.
