@@ -230,12 +230,15 @@ func (gemini) call(c trace.ToolCall) object {
 	return object{{"functionCall", append(o, field{"name", c.Tool}, field{"args", json.RawMessage(orEmpty(c.Args))})}}
 }
 
-// broken is the answer to a reply with arguments that are no object: the text,
-// MALFORMED_FUNCTION_CALL and no call.
+// broken is the answer to a reply with arguments that are no object: the text and no
+// call, and MALFORMED_FUNCTION_CALL or, where the reply is cut off, MAX_TOKENS.
 func (f gemini) broken(said *trace.Reply) (finish, message string, ok bool) {
 	i := f.malformed(said)
-	if i < 0 {
+	switch {
+	case i < 0:
 		return "", "", false
+	case said.Stop == trace.StopLength:
+		return "MAX_TOKENS", "", true
 	}
 	return "MALFORMED_FUNCTION_CALL", fmt.Sprintf("Malformed function call: %s(%s)", said.Calls[i].Tool, said.Calls[i].Args), true
 }

@@ -178,7 +178,8 @@ func (messages) message(a *Ask, content []any, stop any, in, out int) object {
 }
 
 // Whole fails where arguments are no object: the service writes them as one, and
-// only the fragments of a stream come as the model wrote them.
+// only the fragments of a stream come as the model wrote them. Those of a call that is
+// cut off at the greatest length are empty.
 func (f messages) Whole(a *Ask, said trace.Reply) ([]byte, error) {
 	content := []any{}
 	if said.Text != "" {
@@ -186,7 +187,11 @@ func (f messages) Whole(a *Ask, said trace.Reply) ([]byte, error) {
 	}
 	for i, c := range said.Calls {
 		args := orEmpty(c.Args)
-		if !isObject(args) {
+		switch {
+		case isObject(args):
+		case said.Stop == trace.StopLength:
+			args = "{}"
+		default:
 			return nil, reject(fmt.Sprintf("Reply.Calls[%d].Args", i), "%q is no JSON object, and a whole answer of Anthropic's has no other: let the program stream, or give an object", c.Args)
 		}
 		content = append(content, object{{"type", "tool_use"}, {"id", c.ID}, {"name", c.Tool}, {"input", json.RawMessage(args)}})
