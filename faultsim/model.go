@@ -211,6 +211,8 @@ func (d *Model) protects(tool, name string) bool {
 // thinking is what a model can show.
 type thinking struct{ script *Script }
 
+func (thinking) thinks() {} // which tells it, and what embeds it, from tools
+
 func (k thinking) forms() []HintForm { return []HintForm{HintSeconds} }
 
 func (k thinking) unusable() error {
@@ -233,7 +235,7 @@ func (k thinking) can(f *Fault) bool {
 		return false // a turn has no effect
 	}
 	if f.Body > 0 {
-		return k.script.Streams && !f.packed()
+		return k.script.Streams && !f.packed() && !f.gives()
 	}
 	if k.script.Errors != nil {
 		return k.script.Errors.can(f)
