@@ -23,7 +23,7 @@ func (d *drawer) modelsOf(a *Adapter, s *Stage) {
 		return
 	}
 	d.loop = a.Loop
-	p := &a.Loop.Model
+	p := modelPolicy(a.Loop)
 	for _, t := range s.models {
 		m := drawnModel{drawnTool: drawnTool{name: t.name, most: p.Most(), hints: t.forms(), can: t.can}}
 		m.failures(p)

@@ -3,6 +3,8 @@ package faultsim
 import (
 	"errors"
 	"fmt"
+
+	"github.com/rehearse-go/rehearse/invariants"
 )
 
 // loopTurnsMost bounds the turns of a contract, since a trial plays them.
@@ -26,8 +28,19 @@ func (a *Adapter) validateLoop() error {
 	if a.served != nil || a.Pages > 0 || a.Spreads || a.EscalatesAfter > 0 || a.Cache != nil || a.Allowance != nil || len(a.Allowed) > 0 {
 		complain("there is a Loop, and Served, Pages, Spreads, EscalatesAfter, Cache, Allowance or Allowed, which are about one tool: say it in the Loop, or test the tool's adapter by itself")
 	}
-	errs = append(errs, contractOf(&a.Loop.Model).err)
+	if a.Loop.Model != nil {
+		errs = append(errs, playable(a.Loop.Model)) // Validate has looked at the rest
+	}
 	return errors.Join(errs...)
+}
+
+// modelPolicy is that of the calls of models; where the contract has none, one that
+// bounds nothing.
+func modelPolicy(l *invariants.Loop) *invariants.Policy {
+	if l.Model == nil {
+		return new(invariants.Policy)
+	}
+	return l.Model
 }
 
 // loops reports what the contract of a loop says of doubles that are not on the

@@ -168,9 +168,7 @@ func (d *Model) other() string {
 
 // protects reports whether the contract keeps the model from changing the argument.
 func (d *Model) protects(tool, name string) bool {
-	return d.s.loop != nil && slices.ContainsFunc(d.s.loop.Protected, func(p string) bool {
-		return p == name || p == tool+"."+name
-	})
+	return d.s.loop != nil && (slices.Contains(d.s.loop.Protected[tool], name) || slices.Contains(d.s.loop.Protected[""], name))
 }
 
 // thinking is what a model can show.

@@ -1,0 +1,351 @@
+package zoo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// A host runs a loop that a model drives: it asks the model for turns, calls the
+// tools that it may, and says to the user what is known to be so. Its functions
+// are the parts that a faulty host has otherwise.
+type host struct {
+	brain  brain
+	tools  map[string]gadget
+	names  []string // of the tools, as they are offered
+	limits limits
+	words  tellings
+
+	think   func(h *host, ctx context.Context, r *run) (speech, error)
+	hear    func(h *host, r *run, said speech) []wish
+	serve   func(h *host, ctx context.Context, r *run, wishes []wish) []notice
+	admit   func(h *host, r *run, w wish) (deed, *notice)
+	attempt func(h *host, ctx context.Context, g gadget, do deed, key string) (string, error)
+	key     func(r *run, w wish) string
+	same    func(w wish) string
+	tell    func(h *host, w wish, text string, err error) notice
+	count   func(h *host, r *run, wishes []wish, answers []notice) error
+	finish  func(h *host, r *run, said speech) (text string, over bool)
+	stop    func(h *host, r *run, why error) (string, error)
+}
+
+// limits are the guards of a run.
+type limits struct {
+	turns    int // of the model
+	failing  int // the same wish, in a row
+	perTool  int // wishes of one tool, in a row
+	handOn   int // turns in a row in which all failed
+	thinking int // attempts of one turn
+}
+
+// tellings are what the user is told by the host itself.
+type tellings struct {
+	done   string // behind it stands the receipt
+	sorry  string
+	barred string
+}
+
+// Why a run ends without an answer.
+var (
+	errTurns    = errors.New("support: the assistant found no end")
+	errStuck    = errors.New("support: the assistant goes in circles")
+	errHandedOn = errors.New("support: this needs a colleague")
+)
+
+// rightHost is a host without faults.
+func rightHost(b brain, tools map[string]gadget, names []string, l limits, w tellings) *host {
+	return &host{
+		brain: b, tools: tools, names: names, limits: l, words: w,
+		think: (*host).thinks, hear: (*host).hears, serve: (*host).inTurn, admit: (*host).admits, attempt: (*host).attempts,
+		key: keyOfWish, same: intention, tell: (*host).tells, count: (*host).counts, finish: (*host).finishes, stop: (*host).stops,
+	}
+}
+
+// A run is one request of the user.
+type run struct {
+	id       int64
+	talk     []line
+	known    map[string]notice // what became of each intention that is settled
+	pinned   map[string]string // arguments that are fixed by now
+	receipt  string            // the answer of the goal's tool
+	failing  map[string]int    // by intention, in a row
+	perTool  map[string]int    // by tool, in a row
+	failures int               // turns in a row
+}
+
+// run serves the request.
+func (h *host) run(ctx context.Context, id int64, request string) (string, error) {
+	r := &run{id: id, talk: []line{{from: "user", text: request}},
+		known: map[string]notice{}, pinned: map[string]string{}, failing: map[string]int{}, perTool: map[string]int{}}
+	for range h.limits.turns {
+		said, err := h.think(h, ctx, r)
+		if err != nil {
+			return h.stop(h, r, err)
+		}
+		wishes := h.hear(h, r, said)
+		if len(wishes) == 0 {
+			if text, over := h.finish(h, r, said); over {
+				return text, nil
+			}
+			continue
+		}
+		answers := h.serve(h, ctx, r, wishes)
+		r.talk = append(r.talk, line{from: "tool", answers: answers})
+		if err := ctx.Err(); err != nil {
+			return h.stop(h, r, err)
+		}
+		if err := h.count(h, r, wishes, answers); err != nil {
+			return h.stop(h, r, err)
+		}
+	}
+	return h.stop(h, r, errTurns)
+}
+
+// thinks asks the model for a turn, and again where its service fails for a while.
+func (h *host) thinks(ctx context.Context, r *run) (speech, error) {
+	for n, wait := 1, base; ; n, wait = n+1, 2*wait {
+		if err := ctx.Err(); err != nil {
+			return speech{}, err
+		}
+		said, err := h.thinkOnce(ctx, r)
+		if err == nil {
+			return said, nil
+		}
+		if n >= h.limits.thinking || ctx.Err() != nil || !passes(err) {
+			return speech{}, err
+		}
+		if err := sleep(ctx, max(wait, pauseAsked(err))); err != nil {
+			return speech{}, err
+		}
+	}
+}
+
+func (h *host) thinkOnce(ctx context.Context, r *run) (speech, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return h.brain(ctx, r.talk, h.names)
+}
+
+// hears keeps what the model said, with an id of its own for each wish, and returns
+// what it asks for. Of what was cut off nothing is done, and the model is told so.
+func (h *host) hears(r *run, said speech) []wish {
+	wishes := slices.Clone(said.wishes)
+	seen := map[string]bool{}
+	for i := range wishes {
+		w := &wishes[i]
+		if w.id == "" || seen[w.id] {
+			w.id = fmt.Sprintf("own_%d_%d", len(r.talk), i)
+		}
+		seen[w.id] = true
+	}
+	switch {
+	case said.barred, said.text == "" && len(wishes) == 0:
+		return nil
+	case said.cut && len(wishes) > 0:
+		r.talk = append(r.talk, line{from: "model", text: said.text, wishes: wishes}, line{from: "tool", answers: cutOff(wishes)})
+		return nil
+	}
+	r.talk = append(r.talk, line{from: "model", text: said.text, wishes: wishes})
+	return wishes
+}
+
+func cutOff(wishes []wish) []notice {
+	answers := make([]notice, len(wishes))
+	for i, w := range wishes {
+		answers[i] = notice{w.id, w.tool, "Your message was cut off, and nothing of it was carried out.", true}
+	}
+	return answers
+}
+
+// inTurn serves one wish after the other.
+func (h *host) inTurn(ctx context.Context, r *run, wishes []wish) []notice {
+	answers := make([]notice, len(wishes))
+	for i, w := range wishes {
+		answers[i] = h.one(ctx, r, w)
+	}
+	return answers
+}
+
+// one serves a wish. What has become of it stays so for the rest of the run.
+func (h *host) one(ctx context.Context, r *run, w wish) notice {
+	do, told := h.admit(h, r, w)
+	if told != nil {
+		return *told
+	}
+	g := h.tools[w.tool]
+	text, err := h.attempt(h, trace.CallID(ctx, w.id), g, do, h.key(r, w))
+	if err == nil && g.goal {
+		r.receipt = text
+	}
+	said := h.tell(h, w, text, err)
+	r.known[h.same(w)] = said
+	return said
+}
+
+// admits makes a deed of a wish, or says why it is none.
+func (h *host) admits(r *run, w wish) (deed, *notice) {
+	no := func(format string, args ...any) (deed, *notice) {
+		return nil, &notice{w.id, w.tool, fmt.Sprintf(format, args...), true}
+	}
+	g, ok := h.tools[w.tool]
+	if !ok {
+		return no("There is no such tool. There are: %s.", strings.Join(h.names, ", "))
+	}
+	do, err := g.read(w.args)
+	if err != nil {
+		return no("%s takes %s, and nothing else.", w.tool, g.takes)
+	}
+	if before, ok := r.known[h.same(w)]; ok {
+		before.id = w.id
+		return nil, &before
+	}
+	if r.receipt != "" {
+		return no("All is done. Tell the user.")
+	}
+	if name := r.pin(w, g.fixed); name != "" {
+		return no("%s stays as it is in this conversation.", name)
+	}
+	return do, nil
+}
+
+// pin holds the arguments to what they were at first, and returns one that differs.
+func (r *run) pin(w wish, names []string) string {
+	now := fieldsOf(w.args)
+	for _, name := range names {
+		if was, ok := r.pinned[w.tool+"."+name]; ok && was != now[name] {
+			return name
+		}
+	}
+	for _, name := range names {
+		r.pinned[w.tool+"."+name] = now[name]
+	}
+	return ""
+}
+
+// attempts carries a deed out, and again where it fails for a while.
+func (h *host) attempts(ctx context.Context, g gadget, do deed, key string) (string, error) {
+	for n, wait := 1, base; ; n, wait = n+1, 2*wait {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		text, err := onceKeyed(ctx, do, key)
+		if err == nil {
+			return text, nil
+		}
+		if n >= g.most || ctx.Err() != nil || !passes(err) {
+			return "", err
+		}
+		if err := sleep(ctx, max(wait, pauseAsked(err))); err != nil {
+			return "", err
+		}
+	}
+}
+
+func onceKeyed(ctx context.Context, do deed, key string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return do(ctx, key)
+}
+
+// passes reports whether a failure of a tool or of the model may pass.
+func passes(err error) bool {
+	_, busy := errors.AsType[*deskBusy](err)
+	return busy || errors.Is(err, errDeskDown) || errors.Is(err, errDeskReset) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// pauseAsked is the wait that the failure asks for.
+func pauseAsked(err error) time.Duration {
+	if busy, ok := errors.AsType[*deskBusy](err); ok {
+		return busy.after
+	}
+	return 0
+}
+
+// tells words what the model gets to read. Of failures it has own words, since
+// those of a tool may be anybody's.
+func (h *host) tells(w wish, text string, err error) notice {
+	switch {
+	case err == nil:
+		return notice{w.id, w.tool, text, false}
+	case errors.Is(err, errDeskForbids):
+		text = "It is not allowed. Do not ask for it again."
+	case errors.Is(err, errDeskNoSuch):
+		text = "There is no such thing."
+	default:
+		text = "It is not available now, and will not be in this conversation."
+	}
+	return notice{w.id, w.tool, text, true}
+}
+
+// counts holds the run to its limits, after each turn with wishes.
+func (h *host) counts(r *run, wishes []wish, answers []notice) error {
+	inARowOf(r.failing, wishes, answers, h.same)
+	inARowOf(r.perTool, wishes, answers, func(w wish) string { return w.tool })
+	r.failures++
+	if slices.ContainsFunc(answers, func(a notice) bool { return !a.failed }) {
+		r.failures = 0
+	}
+	over := func(counts map[string]int, most int) bool {
+		for _, n := range counts {
+			if n >= most {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case r.failures >= h.limits.handOn:
+		return errHandedOn
+	case over(r.failing, h.limits.failing), over(r.perTool, h.limits.perTool):
+		return errStuck
+	}
+	return nil
+}
+
+// inARowOf counts failures in a row, those of one turn as one.
+func inARowOf(counts map[string]int, wishes []wish, answers []notice, name func(wish) string) {
+	failed, passed := map[string]bool{}, map[string]bool{}
+	for i, w := range wishes {
+		if answers[i].failed {
+			failed[name(w)] = true
+		} else {
+			passed[name(w)] = true
+		}
+	}
+	for n := range failed {
+		counts[n]++
+	}
+	for n := range passed {
+		counts[n] = 0
+	}
+}
+
+// finishes is what the user is told where the model asks for nothing more. It goes
+// by what the tools said, and takes the model's words where they can be so.
+func (h *host) finishes(r *run, said speech) (string, bool) {
+	switch {
+	case said.barred && r.receipt == "":
+		return h.words.barred, true
+	case said.cut, said.text == "" && !said.barred:
+		r.talk = append(r.talk, line{from: "system", text: "The user waits for an answer."})
+		return "", false
+	case r.receipt == "":
+		return h.words.sorry, true
+	case said.barred:
+		return h.words.done + r.receipt, true
+	}
+	return said.text, true
+}
+
+// stops ends a run that has no answer of the model. What is done is told all the same.
+func (h *host) stops(r *run, why error) (string, error) {
+	if r.receipt != "" {
+		return h.words.done + r.receipt, nil
+	}
+	return "", why
+}
