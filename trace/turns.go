@@ -145,8 +145,9 @@ func (k *talk) results() {
 		}
 		t.Skipped = !holds(next.Prompt, t.Prompt, t.Reply)
 		old, fresh := handed(t.Prompt), handed(next.Prompt)
+		ids := t.idsIn(next.Prompt)
 		for i := range t.Asks {
-			t.Asks[i].Results = t.resultsOf(i, old, fresh)
+			t.Asks[i].Results = t.resultsOf(i, ids, old, fresh)
 		}
 	}
 }
@@ -169,11 +170,36 @@ func handed(p *Prompt) (list []ToolResult) {
 	return list
 }
 
+// idsIn are the ids of the asks in the next prompt. A program may give its own to
+// those that have none, or the id of another: they stand in the reply as it is kept.
+func (t *Turn) idsIn(next *Prompt) []string {
+	ids := make([]string, len(t.Asks))
+	for i := range t.Asks {
+		ids[i] = t.Asks[i].ID
+	}
+	for i, n := 0, spoken(t.Prompt); i < len(next.Messages); i++ {
+		m := &next.Messages[i]
+		if m.From != FromModel {
+			continue
+		}
+		if n--; n >= 0 {
+			continue
+		}
+		if len(m.Calls) == len(ids) {
+			for k := range ids {
+				ids[k] = m.Calls[k].ID
+			}
+		}
+		break
+	}
+	return ids
+}
+
 // resultsOf picks the new results of one ask. Where several asks of the reply share
 // an id, each has the results that stand at its place, and the last one all that are
 // left.
-func (t *Turn) resultsOf(i int, old, fresh []ToolResult) []ToolResult {
-	id, tool := t.Asks[i].ID, t.Asks[i].Tool
+func (t *Turn) resultsOf(i int, ids []string, old, fresh []ToolResult) []ToolResult {
+	id, tool := ids[i], t.Asks[i].Tool
 	mine := func(r *ToolResult) bool {
 		if id != "" || r.ID != "" {
 			return r.ID == id
@@ -197,7 +223,7 @@ func (t *Turn) resultsOf(i int, old, fresh []ToolResult) []ToolResult {
 	}
 	rank, twins := 0, 0
 	for n := range t.Asks {
-		if t.Asks[n].ID == id && (id != "" || t.Asks[n].Tool == tool) {
+		if ids[n] == id && (id != "" || t.Asks[n].Tool == tool) {
 			if n < i {
 				rank++
 			}
