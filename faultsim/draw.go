@@ -38,6 +38,8 @@ type drawer struct {
 
 	loop   *invariants.Loop // of a loop that a model drives; nil: the code is none
 	models []drawnModel
+
+	approvers []string
 }
 
 // A drawnTool is what a tool on the stage can do.

@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"slices"
+	"time"
 
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
@@ -23,13 +24,17 @@ func (d *drawer) modelsOf(a *Adapter, s *Stage) {
 		return
 	}
 	d.loop = a.Loop
-	p := modelPolicy(a.Loop)
+	p := a.Loop.Model
+	if p == nil {
+		p = &invariants.Policy{MaxAttempts: 1}
+	}
 	for _, t := range s.models {
 		m := drawnModel{drawnTool: drawnTool{name: t.name, most: p.Most(), hints: t.forms(), can: t.can}}
 		m.failures(p)
 		m.moves = movesFor(a.Loop, s)
 		d.models = append(d.models, m)
 	}
+	d.approvers = namesOf(s.approvers)
 }
 
 // failures files the failing answers of the double by what the policy makes of them.
@@ -56,7 +61,7 @@ func movesFor(l *invariants.Loop, s *Stage) []Move {
 		case MoveOther:
 			return len(l.Tools) == 0 || len(l.Tools) >= len(s.tools)
 		case MoveChange:
-			return len(l.Protected) == 0
+			return len(l.Protected) == 0 && !l.Correct.Once
 		}
 		return false
 	})
@@ -79,6 +84,13 @@ func (d *drawer) forLoop(t *rapid.T) Schedule {
 			}
 		}
 	}
+	for i := range s.Actions {
+		for _, name := range d.approvers {
+			if leave := d.answers(t, &s.Actions[i]); len(leave) > 0 {
+				s.Actions[i].Faults[name] = leave
+			}
+		}
+	}
 	d.garnish(t, &s)
 	if d.canary {
 		d.plant(t, &s)
@@ -86,6 +98,32 @@ func (d *drawer) forLoop(t *rapid.T) Schedule {
 	d.empties(t, &s)
 	d.records(t, &s)
 	return s
+}
+
+// answers draws what an approver answers: in half of the runs everything is granted at
+// once. It never answers only where somebody ends the wait.
+func (d *drawer) answers(t *rapid.T, p *Plan) []Fault {
+	if coin(t) {
+		return nil
+	}
+	answers := make([]Fault, 1+below(t, 3))
+	for i := range answers {
+		switch f := &answers[i]; below(t, 8) {
+		case 0, 1:
+			f.Class = trace.Declined
+		case 2:
+			f.Latency = d.latency(t)
+		case 3:
+			f.Valid = time.Duration(1 + below(t, 64))
+		case 4:
+			f.Latency, f.Valid = d.latency(t), time.Duration(1+below(t, 64))*time.Second
+		case 5:
+			f.Class = trace.Transient
+		case 6:
+			f.Hang = p.Deadline != 0 || p.Cancel != 0
+		}
+	}
+	return answers
 }
 
 // turns draws what a model does wrong: in half of the runs nothing.

@@ -92,6 +92,10 @@ type Fault struct {
 	// zero or trace.OK.
 	Move Move
 
+	// Valid is how long the leave of an approver is worth something; see
+	// [Stage.Approver]. 0: as long as the approver says.
+	Valid time.Duration
+
 	// Panic: writing the record panics. Only a [Sink] can do that; its class is
 	// then zero.
 	Panic bool
@@ -129,7 +133,7 @@ func (f *Fault) validate() error {
 	for _, d := range [...]struct {
 		field string
 		value time.Duration
-	}{{"Hint", f.Hint}, {"Latency", f.Latency}, {"Cancel", f.Cancel}, {"Crash", f.Crash}, {"Work", f.Work}, {"Body", f.Body}} {
+	}{{"Hint", f.Hint}, {"Latency", f.Latency}, {"Cancel", f.Cancel}, {"Crash", f.Crash}, {"Work", f.Work}, {"Body", f.Body}, {"Valid", f.Valid}} {
 		if d.value < 0 {
 			return fmt.Errorf("%s is %v: times are counted forward; 0 is none", d.field, d.value)
 		}

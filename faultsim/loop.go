@@ -3,8 +3,6 @@ package faultsim
 import (
 	"errors"
 	"fmt"
-
-	"github.com/rehearse-go/rehearse/invariants"
 )
 
 // loopTurnsMost bounds the turns of a contract, since a trial plays them.
@@ -29,18 +27,9 @@ func (a *Adapter) validateLoop() error {
 		complain("there is a Loop, and Served, Pages, Spreads, EscalatesAfter, Cache, Allowance or Allowed, which are about one tool: say it in the Loop, or test the tool's adapter by itself")
 	}
 	if a.Loop.Model != nil {
-		errs = append(errs, playable(a.Loop.Model)) // Validate has looked at the rest
+		errs = append(errs, playable(a.Loop.Model))
 	}
 	return errors.Join(errs...)
-}
-
-// modelPolicy is that of the calls of models; where the contract has none, one that
-// bounds nothing.
-func modelPolicy(l *invariants.Loop) *invariants.Policy {
-	if l.Model == nil {
-		return new(invariants.Policy)
-	}
-	return l.Model
 }
 
 // loops reports what the contract of a loop says of doubles that are not on the

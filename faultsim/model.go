@@ -58,16 +58,30 @@ func (e *ModelError) Outcome() trace.Outcome {
 }
 
 // Reply asks the model for its next turn: the function that a loop calls.
-func (d *Model) Reply(ctx context.Context, shown trace.Prompt) (said trace.Reply, err error) {
+func (d *Model) Reply(ctx context.Context, shown trace.Prompt) (trace.Reply, error) {
+	return d.reply(ctx, &shown, nil)
+}
+
+// Stream asks the model for its next turn, which comes in pieces: the function that a
+// loop with a stream calls. Say so in [Script].Streams.
+func (d *Model) Stream(ctx context.Context, shown trace.Prompt, yield func(trace.Piece) error) (trace.Reply, error) {
+	if !d.script.Streams {
+		return trace.Reply{}, d.s.misused(fmt.Errorf("faultsim: the model %s is asked for a stream, and its Script does not say Streams: set it, so that schedules break the stream", d.t.name))
+	}
+	return d.reply(ctx, &shown, yield)
+}
+
+// reply asks for a turn; nil yield: as a whole.
+func (d *Model) reply(ctx context.Context, shown *trace.Prompt, yield func(trace.Piece) error) (said trace.Reply, err error) {
 	if ctx == nil {
 		return said, d.s.misused(fmt.Errorf("faultsim: the model %s was called with a nil context: hand the caller's context on", d.t.name))
 	}
 	if d.s.gone() {
 		return said, d.s.buried()
 	}
-	p := d.s.rec.Call(ctx, trace.Call{Tool: d.t.name, Role: trace.RoleModel, Prompt: &shown})
+	p := d.s.rec.Call(ctx, trace.Call{Tool: d.t.name, Role: trace.RoleModel, Prompt: shown})
 	f, a := d.s.arrive(d.t, p)
-	timing := double.Timing{Latency: f.Latency, Hang: f.Hang, Deaf: f.Deaf}
+	timing := double.Timing{Latency: f.Latency, Hang: f.Hang && f.Body == 0, Deaf: f.Deaf}
 	ended := timing.Play(ctx, nil, p)
 	switch {
 	case d.s.gone():
@@ -75,14 +89,14 @@ func (d *Model) Reply(ctx context.Context, shown trace.Prompt) (said trace.Reply
 	case ended != 0:
 		p.Answer(trace.Outcome{Class: ended}, nil, ctx.Err())
 		return said, ctx.Err()
-	case f.class() != trace.OK:
+	case f.class() != trace.OK && f.Body == 0:
 		err = d.failure(&f)
 		p.Answer(trace.Outcome{Class: f.Class, Hint: f.Hint, Advice: f.Advice}, nil, err)
 		return said, err
 	}
-	said = d.turn(a, f.Move, &shown)
-	p.Reply(said)
-	return said, nil
+	whole := d.turn(a, f.Move, shown)
+	stream := stream{d: d, ctx: ctx, p: p, f: &f, yield: yield}
+	return stream.play(whole)
 }
 
 // failure is the error of the model's API.
@@ -168,7 +182,11 @@ func (d *Model) other() string {
 
 // protects reports whether the contract keeps the model from changing the argument.
 func (d *Model) protects(tool, name string) bool {
-	return d.s.loop != nil && (slices.Contains(d.s.loop.Protected[tool], name) || slices.Contains(d.s.loop.Protected[""], name))
+	if d.s.loop == nil {
+		return false
+	}
+	mine := func(path string) bool { return path == name || strings.HasPrefix(path, name+".") }
+	return slices.ContainsFunc(d.s.loop.Protected[tool], mine) || slices.ContainsFunc(d.s.loop.Protected[""], mine)
 }
 
 // thinking is what a model can show.
@@ -187,10 +205,16 @@ func (k thinking) can(f *Fault) bool {
 	if f.Move != MoveNone {
 		g := *f
 		g.Move, g.Class, g.Latency, g.Cancel, g.Crash, g.Deaf = MoveNone, 0, 0, 0, 0, false
+		if k.script.Streams {
+			g.Body = 0
+		}
 		return g == Fault{} && f.class() == trace.OK
 	}
-	if f.Done || f.Work > 0 || f.Twice || f.Empty || f.Items != "" || f.Body > 0 || f.Panic {
-		return false // a turn has no effect, and its pieces are the wire's
+	if f.Done || f.Work > 0 || f.Twice || f.Empty || f.Items != "" || f.Panic || f.Valid > 0 {
+		return false // a turn has no effect
+	}
+	if f.Body > 0 {
+		return k.script.Streams && !f.packed()
 	}
 	if k.script.Errors != nil {
 		return k.script.Errors.can(f)

@@ -27,6 +27,10 @@ type Script struct {
 	// those that are marked as failed.
 	Reads func(trace.ToolResult) bool
 
+	// Streams says that the loop takes its replies as a stream, by [Model.Stream], which
+	// schedules then break and hold up.
+	Streams bool
+
 	// Errors says how failures of the model itself look, by class. Nil: a
 	// [*ModelError] for each class that a model's API can show. Over the wire they
 	// look as the provider's own.

@@ -52,6 +52,10 @@ type house struct {
 	declared    []invariants.Sink // contracts of the sinks
 	sinks       []*tool
 	models      []*tool
+	reason      func(error) trace.Reason // the adapter's; nil: none
+	approvers   []*tool
+	granted     map[leaveKey]*leave     // what approvers have answered
+	approvals   int                     // how many they have given
 	loop        *invariants.Loop        // contract of a loop; nil: the code is none
 	asks        int                     // calls that models have asked for outside the actions
 	jittered    bool                    // the code takes its random numbers from the stage
@@ -324,7 +328,7 @@ func (s *Stage) names() string {
 		return "none: does Subject call faultsim.Tool or Stage.Client?"
 	}
 	list := make([]string, 0, len(s.tools)+len(s.sinks))
-	for _, t := range slices.Concat(s.tools, s.models, s.sinks) {
+	for _, t := range slices.Concat(s.tools, s.models, s.approvers, s.sinks) {
 		list = append(list, fmt.Sprintf("%q", t.name))
 	}
 	return strings.Join(list, ", ")

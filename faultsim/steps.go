@@ -107,6 +107,7 @@ func rounder(s Schedule, i int, yield func(Schedule) bool) bool {
 				func(f *Fault) *time.Duration { return &f.Crash },
 				func(f *Fault) *time.Duration { return &f.Work },
 				func(f *Fault) *time.Duration { return &f.Body },
+				func(f *Fault) *time.Duration { return &f.Valid },
 			} {
 				now := *at(&p.Faults[name][n])
 				for t := range rounderTimes(now) {

@@ -110,6 +110,7 @@ func (f *Fault) write(b *strings.Builder) {
 	if f.Twice {
 		b.WriteString(" twice")
 	}
+	option(b, "valid", f.Valid)
 	if f.Move != MoveNone {
 		b.WriteString(" move=" + string(f.Move))
 	}
@@ -391,13 +392,15 @@ func (f *Fault) option(name, value string) (err error) {
 		f.Twice, err = true, bare(name, value)
 	case "panic":
 		f.Panic, err = true, bare(name, value)
+	case "valid":
+		f.Valid, err = positive(name, value)
 	case "move":
 		f.Move = Move(value)
 		if f.Move.validate() != nil {
 			err = fmt.Errorf("move is %q; known are %q", value, moves)
 		}
 	default:
-		err = fmt.Errorf("unknown option %q of an attempt; known are empty, items=, hint=, form=, after=, hang, done, deaf, cancel=, crash=, say=, advice=, wrap=, work=, body=, twice, panic, move=", name)
+		err = fmt.Errorf("unknown option %q of an attempt; known are empty, items=, hint=, form=, after=, hang, done, deaf, cancel=, crash=, say=, advice=, wrap=, work=, body=, twice, panic, valid=, move=", name)
 	}
 	return err
 }

@@ -61,6 +61,7 @@ func newTrial(a *Adapter, s *Schedule, content []byte, storage *trace.Trace) *tr
 	x.stage.start(&a.Policy, &x.rec)
 	x.stage.acts, x.stage.serial = x.few[:0], a.Serial
 	x.stage.climate.s, x.stage.declared, x.stage.loop = s, a.Sinks, a.Loop
+	x.stage.reason = a.Reason
 	if a.served != nil {
 		x.stage.served, x.stage.name = a.served, a.Name
 	}
