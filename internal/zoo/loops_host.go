@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -20,15 +21,19 @@ type host struct {
 	names  []string // of the tools, as they are offered
 	limits limits
 	words  tellings
+	leave  consent // asked before a gadget that needs it; nil: none does
 
 	think   func(h *host, ctx context.Context, r *run) (speech, error)
 	hear    func(h *host, r *run, said speech) []wish
 	serve   func(h *host, ctx context.Context, r *run, wishes []wish) []notice
 	admit   func(h *host, r *run, w wish) (deed, *notice)
+	may     func(h *host, ctx context.Context, r *run, w wish) error
 	attempt func(h *host, ctx context.Context, g gadget, do deed, key string) (string, error)
 	key     func(r *run, w wish) string
 	same    func(w wish) string
 	tell    func(h *host, w wish, text string, err error) notice
+	keep    func(h *host, r *run, w wish, said notice, err error)
+	add     func(h *host, r *run, answers []notice)
 	count   func(h *host, r *run, wishes []wish, answers []notice) error
 	finish  func(h *host, r *run, said speech) (text string, over bool)
 	stop    func(h *host, r *run, why error) (string, error)
@@ -45,7 +50,7 @@ type limits struct {
 
 // tellings are what the user is told by the host itself.
 type tellings struct {
-	done   string // behind it stands the receipt
+	done   string // behind it stands what the goal's tool answered
 	sorry  string
 	barred string
 }
@@ -55,33 +60,41 @@ var (
 	errTurns    = errors.New("support: the assistant found no end")
 	errStuck    = errors.New("support: the assistant goes in circles")
 	errHandedOn = errors.New("support: this needs a colleague")
+	errNoLeave  = errors.New("support: the owner has not agreed")
 )
 
 // rightHost is a host without faults.
 func rightHost(b brain, tools map[string]gadget, names []string, l limits, w tellings) *host {
 	return &host{
 		brain: b, tools: tools, names: names, limits: l, words: w,
-		think: (*host).thinks, hear: (*host).hears, serve: (*host).inTurn, admit: (*host).admits, attempt: (*host).attempts,
-		key: keyOfWish, same: intention, tell: (*host).tells, count: (*host).counts, finish: (*host).finishes, stop: (*host).stops,
+		think: (*host).thinks, hear: (*host).hears, serve: (*host).inTurn, admit: (*host).admits, may: (*host).mayCall,
+		attempt: (*host).attempts, key: keyOfWish, same: intention, tell: (*host).tells, keep: (*host).keeps, add: (*host).adds,
+		count: (*host).counts, finish: (*host).finishes, stop: (*host).stops,
 	}
 }
 
 // A run is one request of the user.
 type run struct {
-	id       int64
-	talk     []line
-	known    map[string]notice // what became of each intention that is settled
-	pinned   map[string]string // arguments that are fixed by now
-	receipt  string            // the answer of the goal's tool
-	failing  map[string]int    // by intention, in a row
-	perTool  map[string]int    // by tool, in a row
-	failures int               // turns in a row
+	id      int64
+	talk    []line
+	known   map[string]notice // what became of each intention that is settled
+	pinned  map[string]string // arguments that are fixed by now
+	receipt string            // the answer of the goal's tool
+	failing map[string]int    // by intention, in a row
+	perTool map[string]int    // by tool, in a row
+	turns   map[string]int    // in which all failed, in a row
+}
+
+func newRun(id int64, request string) *run {
+	return &run{
+		id: id, talk: []line{{from: "user", text: request}}, known: map[string]notice{}, pinned: map[string]string{},
+		failing: map[string]int{}, perTool: map[string]int{}, turns: map[string]int{},
+	}
 }
 
 // run serves the request.
 func (h *host) run(ctx context.Context, id int64, request string) (string, error) {
-	r := &run{id: id, talk: []line{{from: "user", text: request}},
-		known: map[string]notice{}, pinned: map[string]string{}, failing: map[string]int{}, perTool: map[string]int{}}
+	r := newRun(id, request)
 	for range h.limits.turns {
 		said, err := h.think(h, ctx, r)
 		if err != nil {
@@ -95,7 +108,7 @@ func (h *host) run(ctx context.Context, id int64, request string) (string, error
 			continue
 		}
 		answers := h.serve(h, ctx, r, wishes)
-		r.talk = append(r.talk, line{from: "tool", answers: answers})
+		h.add(h, r, answers)
 		if err := ctx.Err(); err != nil {
 			return h.stop(h, r, err)
 		}
@@ -107,90 +120,142 @@ func (h *host) run(ctx context.Context, id int64, request string) (string, error
 }
 
 // thinks asks the model for a turn, and again where its service fails for a while.
-func (h *host) thinks(ctx context.Context, r *run) (speech, error) {
-	for n, wait := 1, base; ; n, wait = n+1, 2*wait {
-		if err := ctx.Err(); err != nil {
-			return speech{}, err
-		}
-		said, err := h.thinkOnce(ctx, r)
-		if err == nil {
-			return said, nil
-		}
-		if n >= h.limits.thinking || ctx.Err() != nil || !passes(err) {
-			return speech{}, err
-		}
-		if err := sleep(ctx, max(wait, pauseAsked(err))); err != nil {
-			return speech{}, err
-		}
-	}
+func (h *host) thinks(ctx context.Context, r *run) (said speech, err error) {
+	err = patiently(ctx, h.limits.thinking, passes, func(ctx context.Context) (err error) {
+		said, err = h.brain(ctx, r.talk, h.names)
+		return err
+	})
+	return said, err
 }
 
-func (h *host) thinkOnce(ctx context.Context, r *run) (speech, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return h.brain(ctx, r.talk, h.names)
+// patiently is the right loop of attempts: each has a time of its own, and between two of
+// them is a wait, which is as long as the other side asks for.
+func patiently(ctx context.Context, most int, passing func(error) bool, do func(context.Context) error) error {
+	for n, wait := 1, base; ; n, wait = n+1, 2*wait {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		limited, cancel := context.WithTimeout(ctx, limit)
+		err := do(limited)
+		cancel()
+		if err == nil || n >= most || ctx.Err() != nil || !passing(err) {
+			return err
+		}
+		if err := sleep(ctx, max(wait, pauseAsked(err))); err != nil {
+			return err
+		}
+	}
 }
 
 // hears keeps what the model said, with an id of its own for each wish, and returns
 // what it asks for. Of what was cut off nothing is done, and the model is told so.
 func (h *host) hears(r *run, said speech) []wish {
-	wishes := slices.Clone(said.wishes)
-	seen := map[string]bool{}
-	for i := range wishes {
-		w := &wishes[i]
-		if w.id == "" || seen[w.id] {
-			w.id = fmt.Sprintf("own_%d_%d", len(r.talk), i)
-		}
-		seen[w.id] = true
-	}
+	wishes := ownIDs(said.wishes, len(r.talk))
 	switch {
 	case said.barred, said.text == "" && len(wishes) == 0:
 		return nil
 	case said.cut && len(wishes) > 0:
-		r.talk = append(r.talk, line{from: "model", text: said.text, wishes: wishes}, line{from: "tool", answers: cutOff(wishes)})
+		r.talk = append(r.talk, line{from: "model", text: said.text, wishes: wishes})
+		h.add(h, r, cutOff(wishes))
 		return nil
 	}
 	r.talk = append(r.talk, line{from: "model", text: said.text, wishes: wishes})
 	return wishes
 }
 
+// ownIDs gives an id to wishes that have none, or that of another.
+func ownIDs(wishes []wish, at int) []wish {
+	wishes = slices.Clone(wishes)
+	seen := map[string]bool{}
+	for i := range wishes {
+		w := &wishes[i]
+		if w.id == "" || seen[w.id] {
+			w.id = fmt.Sprintf("own_%d_%d", at, i)
+		}
+		seen[w.id] = true
+	}
+	return wishes
+}
+
 func cutOff(wishes []wish) []notice {
 	answers := make([]notice, len(wishes))
 	for i, w := range wishes {
-		answers[i] = notice{w.id, w.tool, "Your message was cut off, and nothing of it was carried out.", true}
+		answers[i] = refusal(w, "Your message was cut off, and nothing of it was carried out.")
 	}
 	return answers
+}
+
+// adds shows the model what became of its wishes.
+func (h *host) adds(r *run, answers []notice) {
+	r.talk = append(r.talk, line{from: "tool", answers: answers})
 }
 
 // inTurn serves one wish after the other.
 func (h *host) inTurn(ctx context.Context, r *run, wishes []wish) []notice {
 	answers := make([]notice, len(wishes))
 	for i, w := range wishes {
-		answers[i] = h.one(ctx, r, w)
+		do, told := h.admit(h, r, w)
+		if told != nil {
+			answers[i] = *told
+			continue
+		}
+		text, err := h.carry(ctx, r, w, do)
+		answers[i] = h.settle(r, w, text, err)
 	}
 	return answers
 }
 
-// one serves a wish. What has become of it stays so for the rest of the run.
-func (h *host) one(ctx context.Context, r *run, w wish) notice {
-	do, told := h.admit(h, r, w)
-	if told != nil {
-		return *told
+// atOnce serves all wishes of a turn at once, each in a goroutine, and those that are
+// the same by one call.
+func (h *host) atOnce(ctx context.Context, r *run, wishes []wish) []notice {
+	answers, texts, errs := make([]notice, len(wishes)), make([]string, len(wishes)), make([]error, len(wishes))
+	first := map[string]int{}
+	var under sync.WaitGroup
+	for i, w := range wishes {
+		if _, twice := first[h.same(w)]; twice {
+			continue
+		}
+		do, told := h.admit(h, r, w)
+		if told != nil {
+			answers[i] = *told
+			continue
+		}
+		first[h.same(w)] = i
+		under.Go(func() { texts[i], errs[i] = h.carry(ctx, r, w, do) })
 	}
-	g := h.tools[w.tool]
-	text, err := h.attempt(h, trace.CallID(ctx, w.id), g, do, h.key(r, w))
-	if err == nil && g.goal {
+	under.Wait()
+	for i, w := range wishes {
+		if k, made := first[h.same(w)]; made {
+			answers[i] = h.settle(r, w, texts[k], errs[k])
+		}
+	}
+	return answers
+}
+
+// carry carries out a wish that is admitted.
+func (h *host) carry(ctx context.Context, r *run, w wish, do deed) (string, error) {
+	ctx = trace.CallID(ctx, w.id)
+	if err := h.may(h, ctx, r, w); err != nil {
+		return "", err
+	}
+	return h.attempt(h, ctx, h.tools[w.tool], do, h.key(r, w))
+}
+
+// settle is what the model is told of it. It stays so for the rest of the run.
+func (h *host) settle(r *run, w wish, text string, err error) notice {
+	if err == nil && h.tools[w.tool].goal {
 		r.receipt = text
 	}
 	said := h.tell(h, w, text, err)
-	r.known[h.same(w)] = said
+	h.keep(h, r, w, said, err)
 	return said
 }
 
 // admits makes a deed of a wish, or says why it is none.
 func (h *host) admits(r *run, w wish) (deed, *notice) {
 	no := func(format string, args ...any) (deed, *notice) {
-		return nil, &notice{w.id, w.tool, fmt.Sprintf(format, args...), true}
+		n := refusal(w, fmt.Sprintf(format, args...))
+		return nil, &n
 	}
 	g, ok := h.tools[w.tool]
 	if !ok {
@@ -227,29 +292,25 @@ func (r *run) pin(w wish, names []string) string {
 	return ""
 }
 
-// attempts carries a deed out, and again where it fails for a while.
-func (h *host) attempts(ctx context.Context, g gadget, do deed, key string) (string, error) {
-	for n, wait := 1, base; ; n, wait = n+1, 2*wait {
-		if err := ctx.Err(); err != nil {
-			return "", err
-		}
-		text, err := onceKeyed(ctx, do, key)
-		if err == nil {
-			return text, nil
-		}
-		if n >= g.most || ctx.Err() != nil || !passes(err) {
-			return "", err
-		}
-		if err := sleep(ctx, max(wait, pauseAsked(err))); err != nil {
-			return "", err
-		}
+// mayCall asks for leave where the gadget needs it. It is good for this wish.
+func (h *host) mayCall(ctx context.Context, _ *run, w wish) error {
+	if !h.tools[w.tool].needsLeave {
+		return nil
 	}
+	until, err := h.leave(ctx, w)
+	if err == nil && !until.IsZero() && !time.Now().Before(until) {
+		err = errNoLeave
+	}
+	return err
 }
 
-func onceKeyed(ctx context.Context, do deed, key string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return do(ctx, key)
+// attempts carries a deed out, and again where it fails for a while.
+func (h *host) attempts(ctx context.Context, g gadget, do deed, key string) (text string, err error) {
+	err = patiently(ctx, g.most, passes, func(ctx context.Context) (err error) {
+		text, err = do(ctx, key)
+		return err
+	})
+	return text, err
 }
 
 // passes reports whether a failure of a tool or of the model may pass.
@@ -266,54 +327,62 @@ func pauseAsked(err error) time.Duration {
 	return 0
 }
 
-// tells words what the model gets to read. Of failures it has own words, since
+// tells words what the model gets to read. Of failures it has words of its own, since
 // those of a tool may be anybody's.
 func (h *host) tells(w wish, text string, err error) notice {
 	switch {
 	case err == nil:
-		return notice{w.id, w.tool, text, false}
-	case errors.Is(err, errDeskForbids):
-		text = "It is not allowed. Do not ask for it again."
+		return notice{id: w.id, tool: w.tool, text: text}
+	case errors.Is(err, errDeskForbids), errors.Is(err, errNoLeave):
+		return refusal(w, "It is not allowed. Do not ask for it again.")
 	case errors.Is(err, errDeskNoSuch):
-		text = "There is no such thing."
-	default:
-		text = "It is not available now, and will not be in this conversation."
+		return refusal(w, "There is no such thing.")
 	}
-	return notice{w.id, w.tool, text, true}
+	return refusal(w, "It is not available now, and will not be in this conversation.")
+}
+
+func refusal(w wish, text string) notice {
+	return notice{id: w.id, tool: w.tool, text: text, failed: true}
+}
+
+// keeps remembers what has become of a wish.
+func (h *host) keeps(r *run, w wish, said notice, _ error) {
+	said.known = true
+	r.known[h.same(w)] = said
 }
 
 // counts holds the run to its limits, after each turn with wishes.
 func (h *host) counts(r *run, wishes []wish, answers []notice) error {
 	inARowOf(r.failing, wishes, answers, h.same)
 	inARowOf(r.perTool, wishes, answers, func(w wish) string { return w.tool })
-	r.failures++
-	if slices.ContainsFunc(answers, func(a notice) bool { return !a.failed }) {
-		r.failures = 0
-	}
-	over := func(counts map[string]int, most int) bool {
-		for _, n := range counts {
-			if n >= most {
-				return true
-			}
-		}
-		return false
-	}
+	inARowOf(r.turns, wishes, answers, func(wish) string { return "" })
 	switch {
-	case r.failures >= h.limits.handOn:
+	case anyReaches(r.turns, h.limits.handOn):
 		return errHandedOn
-	case over(r.failing, h.limits.failing), over(r.perTool, h.limits.perTool):
+	case anyReaches(r.failing, h.limits.failing), anyReaches(r.perTool, h.limits.perTool):
 		return errStuck
 	}
 	return nil
 }
 
-// inARowOf counts failures in a row, those of one turn as one.
+func anyReaches(counts map[string]int, most int) bool {
+	for _, n := range counts {
+		if n >= most {
+			return true
+		}
+	}
+	return false
+}
+
+// inARowOf counts failures in a row, those of one turn as one. An answer that is
+// known from before is no new success.
 func inARowOf(counts map[string]int, wishes []wish, answers []notice, name func(wish) string) {
 	failed, passed := map[string]bool{}, map[string]bool{}
 	for i, w := range wishes {
-		if answers[i].failed {
+		switch {
+		case answers[i].failed:
 			failed[name(w)] = true
-		} else {
+		case !answers[i].known:
 			passed[name(w)] = true
 		}
 	}
@@ -331,13 +400,13 @@ func (h *host) finishes(r *run, said speech) (string, bool) {
 	switch {
 	case said.barred && r.receipt == "":
 		return h.words.barred, true
-	case said.cut, said.text == "" && !said.barred:
+	case said.barred:
+		return h.words.done + r.receipt, true
+	case said.cut, said.text == "":
 		r.talk = append(r.talk, line{from: "system", text: "The user waits for an answer."})
 		return "", false
 	case r.receipt == "":
 		return h.words.sorry, true
-	case said.barred:
-		return h.words.done + r.receipt, true
 	}
 	return said.text, true
 }

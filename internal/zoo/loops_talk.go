@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -40,8 +41,13 @@ type (
 	notice struct {
 		id, tool, text string
 		failed         bool
+		known          bool // from before: nothing was called for it
 	}
 )
+
+// A consent asks somebody whether the wish may be carried out, and says until when: the zero
+// time is for good.
+type consent = func(ctx context.Context, w wish) (until time.Time, err error)
 
 // A gadget is a tool in the registry of a loop.
 type gadget struct {
@@ -49,6 +55,8 @@ type gadget struct {
 	fixed []string // arguments that do not change once they are asked for
 	most  int      // attempts of one wish
 	goal  bool     // its success is what the user wants
+
+	needsLeave bool
 
 	// read makes a deed of the arguments that the model has written.
 	read func(args string) (deed, error)
