@@ -24,10 +24,7 @@ func (d *drawer) modelsOf(a *Adapter, s *Stage) {
 		return
 	}
 	d.loop = a.Loop
-	p := a.Loop.Model
-	if p == nil {
-		p = &invariants.Policy{MaxAttempts: 1}
-	}
+	p := &a.Loop.Model
 	for _, t := range s.models {
 		m := drawnModel{drawnTool: drawnTool{name: t.name, most: p.Most(), hints: t.forms(), can: t.can}}
 		m.failures(p)

@@ -33,9 +33,7 @@ func (x *trial) horizon() time.Duration {
 		add(own.Budget)
 	}
 	if l := x.a.Loop; l != nil { // each turn may call the tools, and needs the model
-		if l.Model != nil {
-			work(l.Model)
-		}
+		work(&l.Model)
 		one := sum
 		for range min(max(l.Turns, loopTurns), 32) {
 			add(one)

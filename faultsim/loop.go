@@ -26,9 +26,7 @@ func (a *Adapter) validateLoop() error {
 	if a.served != nil || a.Pages > 0 || a.Spreads || a.EscalatesAfter > 0 || a.Cache != nil || a.Allowance != nil || len(a.Allowed) > 0 {
 		complain("there is a Loop, and Served, Pages, Spreads, EscalatesAfter, Cache, Allowance or Allowed, which are about one tool: say it in the Loop, or test the tool's adapter by itself")
 	}
-	if a.Loop.Model != nil {
-		errs = append(errs, playable(a.Loop.Model))
-	}
+	errs = append(errs, playable(&a.Loop.Model))
 	return errors.Join(errs...)
 }
 

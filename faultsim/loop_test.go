@@ -72,7 +72,7 @@ func assistantAdapter() faultsim.Adapter {
 	return faultsim.Adapter{
 		Name:   "assistant",
 		Policy: invariants.Policy{ID: "one try", MaxAttempts: 1, Attempt: time.Minute, Repeatable: true},
-		Loop:   &invariants.Loop{Turns: 6, Model: &invariants.Policy{ID: "one try", MaxAttempts: 1}},
+		Loop:   &invariants.Loop{Turns: 6, Model: invariants.Policy{ID: "one try", MaxAttempts: 1}},
 		Subject: func(s *faultsim.Stage) faultsim.Action {
 			a := &assistant{
 				model: s.Model("model", faultsim.Script{Steps: []faultsim.Step{

@@ -185,8 +185,11 @@ func (d *Model) protects(tool, name string) bool {
 	if d.s.loop == nil {
 		return false
 	}
-	mine := func(path string) bool { return path == name || strings.HasPrefix(path, name+".") }
-	return slices.ContainsFunc(d.s.loop.Protected[tool], mine) || slices.ContainsFunc(d.s.loop.Protected[""], mine)
+	return slices.ContainsFunc(d.s.loop.Protected, func(path string) bool {
+		own, _ := strings.CutPrefix(path, tool+".")
+		top, _, _ := strings.Cut(own, ".")
+		return top == name
+	})
 }
 
 // thinking is what a model can show.

@@ -1,10 +1,5 @@
 package invariants
 
-import (
-	"encoding/json"
-	"time"
-)
-
 // A Loop is the contract of one run of a loop that a model drives: of what a
 // user's request leads to until the loop returns. A run is an action of the
 // trace; each turn is one reply of the model, and an ask is one call that it asks
@@ -70,12 +65,13 @@ type Loop struct {
 	// that the prompts offer.
 	Tools []string `json:",omitzero"`
 
-	// Protected lists, for each tool, the arguments that no later ask may change
-	// once one of its asks has failed in the run: dotted paths such as
-	// "order.amount". The name "" stands for all tools. What was asked for before
-	// the failure may be asked for again, and an ask that succeeds in the end frees
-	// the tool for other work. Nil: the model may change anything.
-	Protected map[string][]string `json:",omitzero"`
+	// Protected lists the arguments that no later ask may change once an ask for
+	// the same tool has failed in the run: dotted paths such as "amount" or
+	// "order.city", of every tool; or behind the name of a tool, "pay.amount", of
+	// that one. What was asked for before the failure may be asked for again, an ask
+	// that succeeds in the end frees the tool for other work, and leave for the new
+	// arguments (see Approve) is leave. Nil: the model may change anything.
+	Protected []string `json:",omitzero"`
 
 	// Correct is what asks may change of arguments that failed, as Policy.Correct
 	// is for the code: with Once, the arguments of a tool that has failed change
@@ -83,21 +79,11 @@ type Loop struct {
 	// definition says. Zero: the model may change anything that is not Protected.
 	Correct Correct `json:",omitzero"`
 
-	// Approve lists the tools that need somebody's leave (a call of
-	// trace.RoleApproval, for the tool, with the arguments). Each leave is good for
-	// one ask with equal arguments in the same run; the retries of that ask share
-	// it. Nil: none needs it.
+	// Approve lists the tools that need somebody's leave: an answer to a
+	// trace.ApprovalCall for the tool with equal arguments, in the same run, that
+	// grants it and has not expired when the tool is reached. Each leave is good for
+	// one ask; the retries of that ask share it. Nil: none needs it.
 	Approve []string `json:",omitzero"`
-
-	// ApproveFor is for how long a leave is good, from its answer to the first
-	// attempt. 0: until the run ends.
-	ApproveFor time.Duration `json:",omitzero"`
-
-	// Granted reads the answer to a request for leave. Nil: it is granted by true,
-	// by an object whose field "granted" or "approved" is true, and by the words
-	// "granted", "approved" and "yes". Whatever it says, a call for leave that
-	// failed grants nothing.
-	Granted func(answer json.RawMessage) bool `json:"-"`
 
 	// Goal is the tool whose success is what the user wants: no text for the user
 	// claims it before, and nothing else is called after it. Empty: no tool is.
@@ -130,8 +116,8 @@ type Loop struct {
 	Compacts bool `json:",omitzero"`
 
 	// Model is the policy of the calls of models: each turn is a series of
-	// attempts. Nil: they are not judged by one.
-	Model *Policy `json:",omitzero"`
+	// attempts. The zero Policy: they are not judged by one.
+	Model Policy
 }
 
 // CanaryOrder is a text that orders something, as a careless or hostile tool would

@@ -3,7 +3,6 @@ package invariants
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -15,7 +14,7 @@ func (l Loop) Validate() error {
 	v.numbers(&l)
 	v.names(&l)
 	v.together(&l)
-	if l.Model != nil {
+	if l.thinks() {
 		if err := l.Model.Validate(); err != nil {
 			v.complain("Model", "is no policy that can hold: %v", strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
@@ -44,9 +43,6 @@ func (v *loopValidator) numbers(l *Loop) {
 			v.complain(n.field, "is %d: say 0 for no bound", n.value)
 		}
 	}
-	if l.ApproveFor < 0 {
-		v.complain("ApproveFor", "is %v: say 0 where a leave does not expire", l.ApproveFor)
-	}
 	if l.Count != CountTurns && l.Count != CountEach {
 		v.complain("Count", "is %q: say CountTurns or CountEach", l.Count)
 	}
@@ -70,17 +66,10 @@ func (v *loopValidator) names(l *Loop) {
 			v.complain(list.field, "holds %s", list.fix)
 		}
 	}
-	for _, tool := range slices.Sorted(maps.Keys(l.Protected)) {
-		field := fmt.Sprintf("Protected[%q]", tool)
-		if len(l.Protected[tool]) == 0 {
-			v.complain(field, "lists no argument: name one, or take the tool out")
+	for _, path := range l.Protected {
+		if slices.Contains(strings.Split(path, "."), "") {
+			v.complain("Protected", "holds %q, a path with an empty part: write it as in \"amount\" or \"pay.amount\"", path)
 		}
-		for _, path := range l.Protected[tool] {
-			if slices.Contains(strings.Split(path, "."), "") {
-				v.complain(field, "holds %q, a path with an empty part: write it as in \"order.amount\"", path)
-			}
-		}
-		v.known(l, field, tool)
 	}
 }
 
@@ -100,13 +89,6 @@ func (v *loopValidator) together(l *Loop) {
 		v.known(l, "AfterGoal", tool)
 	}
 	v.known(l, "Goal", l.Goal)
-	switch {
-	case len(l.Approve) > 0:
-	case l.ApproveFor > 0:
-		v.complain("ApproveFor", "is %v while Approve lists no tool that needs leave: list them, or clear it", l.ApproveFor)
-	case l.Granted != nil:
-		v.complain("Granted", "reads answers to requests for leave while Approve lists no tool that needs it: list them, or clear it")
-	}
 	if l.Goal == "" && len(l.AfterGoal) > 0 {
 		v.complain("AfterGoal", "is set while Goal is empty: name the tool whose success is the goal, or clear it")
 	}
@@ -122,4 +104,10 @@ func (v *loopValidator) together(l *Loop) {
 	if l.Intention > 0 && l.Attempts > 0 && l.Intention > l.Attempts {
 		v.complain("Intention", "is %d, above the %d attempts of the whole run: lower it, or raise Attempts", l.Intention, l.Attempts)
 	}
+}
+
+// thinks reports whether there is a policy for the calls of models.
+func (l *Loop) thinks() bool {
+	m := &l.Model
+	return m.MaxAttempts != 0 || m.ID != "" || len(m.Retry) > 0 || m.Attempt != 0 || m.Budget != 0
 }

@@ -87,7 +87,7 @@ func (l loop) schedule(s Setting) (faultsim.Schedule, error) {
 	sched := faultsim.One()
 	p := &sched.Actions[0]
 	p.Cancel, p.Deadline = l.cancel, l.deadline
-	if l.bounded && (s.loop == nil || s.loop.Model == nil || s.loop.Model.Attempt == 0) {
+	if l.bounded && (s.loop == nil || s.loop.Model.Attempt == 0) {
 		return sched, NotFor("Loop.Model says no time for an attempt, so that nothing bounds a model that hangs")
 	}
 	if l.tool != nil {

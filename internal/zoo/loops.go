@@ -85,8 +85,8 @@ func supportLoop() invariants.Loop {
 	model := with(func(p *invariants.Policy) { p.ID = "model/v1" })
 	return invariants.Loop{
 		ID: "support/v3", Turns: 8, Intention: attempts, Failing: 3, PerTool: 3, EscalateAfter: 3, Rejections: 6,
-		Tools: []string{"find_order", "refund"}, Protected: map[string][]string{"refund": {"order", "cents"}},
-		Goal: "refund", Evidence: []string{refundNumber}, Model: &model,
+		Tools: []string{"find_order", "refund"}, Protected: []string{"refund.order", "refund.cents"},
+		Goal: "refund", Evidence: []string{refundNumber}, Model: model,
 	}
 }
 

@@ -1,4 +1,0 @@
-package invariants
-
-// Invariants is being written.
-func (l Loop) Invariants(p Policy) []Invariant { return []Invariant{NoPanic(), NoSpin(), Returns()} }
