@@ -162,3 +162,13 @@ func supportingBy(l invariants.Loop, change func(service, *host)) faultsim.Adapt
 		},
 	}
 }
+
+// rightLoops are loops without faults, in different styles.
+func rightLoops() []Specimen {
+	return []Specimen{
+		{Name: "loop-one-wish-after-the-other", Adapter: supporting(func(*host) {})},
+		{Name: "loop-wishes-at-once", Adapter: supporting(func(h *host) { h.serve = (*host).atOnce })},
+	}
+}
+
+func faultyLoops() []Specimen { return nil }

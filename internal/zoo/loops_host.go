@@ -107,7 +107,7 @@ func (h *host) run(ctx context.Context, id int64, request string) (string, error
 			}
 			continue
 		}
-		answers := h.serve(h, ctx, r, wishes)
+		answers := h.respond(ctx, r, said, wishes)
 		h.add(h, r, answers)
 		if err := ctx.Err(); err != nil {
 			return h.stop(h, r, err)
@@ -148,15 +148,10 @@ func patiently(ctx context.Context, most int, passing func(error) bool, do func(
 }
 
 // hears keeps what the model said, with an id of its own for each wish, and returns
-// what it asks for. Of what was cut off nothing is done, and the model is told so.
+// what it asks for.
 func (h *host) hears(r *run, said speech) []wish {
 	wishes := ownIDs(said.wishes, len(r.talk))
-	switch {
-	case said.barred, said.text == "" && len(wishes) == 0:
-		return nil
-	case said.cut && len(wishes) > 0:
-		r.talk = append(r.talk, line{from: "model", text: said.text, wishes: wishes})
-		h.add(h, r, cutOff(wishes))
+	if said.barred || said.text == "" && len(wishes) == 0 {
 		return nil
 	}
 	r.talk = append(r.talk, line{from: "model", text: said.text, wishes: wishes})
@@ -177,7 +172,12 @@ func ownIDs(wishes []wish, at int) []wish {
 	return wishes
 }
 
-func cutOff(wishes []wish) []notice {
+// respond serves the wishes. Of what was cut off nothing is done, and the model is told
+// so.
+func (h *host) respond(ctx context.Context, r *run, said speech, wishes []wish) []notice {
+	if !said.cut {
+		return h.serve(h, ctx, r, wishes)
+	}
 	answers := make([]notice, len(wishes))
 	for i, w := range wishes {
 		answers[i] = refusal(w, "Your message was cut off, and nothing of it was carried out.")
