@@ -3,6 +3,7 @@ package zoo
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -137,29 +138,61 @@ func (s service) gadgets() map[string]gadget {
 	}
 }
 
+const supportRequest = "Please give me my money for order 7 back."
+
 var supportWords = tellings{
 	done:   "Your money is refunded: ",
 	sorry:  "I could not refund your order. A colleague will look at it.",
 	barred: "I cannot help with this.",
 }
 
-// supporting plugs in the assistant with a change of its host.
-func supporting(change func(*host)) faultsim.Adapter {
-	return supportingBy(supportLoop(), func(_ service, h *host) { change(h) })
+// A support is an assistant that is plugged in: what it promises, how the model behaves,
+// and what is otherwise in its host.
+type support struct {
+	loop   invariants.Loop
+	limits limits
+	script faultsim.Script
+	around func() func(trace.ModelFunc) trace.ModelFunc // of each run; nil: nothing is around the model
+	change func(*faultsim.Stage, service, *host)        // nil: nothing is otherwise
 }
 
-func supportingBy(l invariants.Loop, change func(service, *host)) faultsim.Adapter {
-	return faultsim.Adapter{
-		Name: "support", Policy: supportPolicy(), Loop: &l,
-		Subject: func(s *faultsim.Stage) faultsim.Action {
-			tools := services(s)
-			h := rightHost(client(s.Model("model", supportScript()).Reply), tools.gadgets(), []string{"find_order", "refund"}, supportLimits(), supportWords)
-			change(tools, h)
-			var runs atomic.Int64
-			return func(ctx context.Context) (any, error) {
-				return h.run(ctx, runs.Add(1), "Please give me my money for order 7 back.")
-			}
-		},
+// rightly is the assistant without a change.
+func rightly() support {
+	return support{loop: supportLoop(), limits: supportLimits(), script: supportScript()}
+}
+
+// supporting plugs in the assistant with a change of its host.
+func supporting(change func(*host)) faultsim.Adapter {
+	p := rightly()
+	p.change = func(_ *faultsim.Stage, _ service, h *host) { change(h) }
+	return p.adapter()
+}
+
+// supportingUnder plugs it in under another contract, with a change of its host.
+func supportingUnder(contract func(*invariants.Loop, *limits), change func(*host)) faultsim.Adapter {
+	p := rightly()
+	contract(&p.loop, &p.limits)
+	p.change = func(_ *faultsim.Stage, _ service, h *host) { change(h) }
+	return p.adapter()
+}
+
+func (p support) adapter() faultsim.Adapter {
+	return faultsim.Adapter{Name: "support", Policy: supportPolicy(), Loop: &p.loop, Subject: p.subject}
+}
+
+func (p support) subject(s *faultsim.Stage) faultsim.Action {
+	tools, model := services(s), s.Model("model", p.script).Reply
+	h := rightHost(client(model), tools.gadgets(), []string{"find_order", "refund"}, p.limits, supportWords)
+	if p.change != nil {
+		p.change(s, tools, h)
+	}
+	var runs atomic.Int64
+	return func(ctx context.Context) (any, error) {
+		own := *h
+		if p.around != nil {
+			own.brain = client(p.around()(model))
+		}
+		return own.run(ctx, runs.Add(1), supportRequest)
 	}
 }
 
@@ -171,4 +204,4 @@ func rightLoops() []Specimen {
 	}
 }
 
-func faultyLoops() []Specimen { return nil }
+func faultyLoops() []Specimen { return slices.Concat(countingLoops()) }

@@ -338,8 +338,10 @@ func (h *host) tells(w wish, text string, err error) notice {
 	case errors.Is(err, errDeskNoSuch):
 		return refusal(w, "There is no such thing.")
 	}
-	return refusal(w, "It is not available now, and will not be in this conversation.")
+	return refusal(w, unavailable)
 }
+
+const unavailable = "It is not available now, and will not be in this conversation."
 
 func refusal(w wish, text string) notice {
 	return notice{id: w.id, tool: w.tool, text: text, failed: true}
