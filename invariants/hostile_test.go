@@ -138,7 +138,7 @@ func hostile() *rapid.Generator[*trace.Trace] {
 // kinds lists the kinds of events, those that rules look at most more than once.
 func kinds() []trace.Kind {
 	list := []trace.Kind{trace.KindBegin, trace.KindBegin, trace.KindCall, trace.KindCall, trace.KindCall, trace.KindAnswer, trace.KindAnswer, trace.KindAnswer, trace.KindEnd}
-	for k := trace.KindBegin; k <= trace.KindRestart; k++ {
+	for k := trace.KindBegin; k <= trace.KindHandback; k++ {
 		list = append(list, k)
 	}
 	return list
