@@ -31,7 +31,8 @@ func toTheNanosecond(p invariants.Policy) []invariants.Invariant {
 	}
 }
 
-// rulesOfRecorded are those of Hard, else what the contract implies and can be seen in real time.
+// rulesOfRecorded are those of Hard, else what the contract implies and can be seen
+// in real time.
 func (p *player) rulesOfRecorded(c invariants.Contract) []invariants.Invariant {
 	if p.Hard != nil {
 		return p.rules(c)
