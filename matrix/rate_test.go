@@ -236,5 +236,7 @@ func ExampleRate() {
 	fmt.Printf("%v: %.2f to %.2f\n", now, i.Low, i.High)
 	d := now.Since(before, 0.95)
 	fmt.Printf("since %v: %.2f to %.2f\n", before, d.Low, d.High)
-	// Output: 11/20: 0.34 to 0.74 since 18/20: -0.57 to -0.07
+	// Output:
+	// 11/20: 0.34 to 0.74
+	// since 18/20: -0.57 to -0.07
 }
