@@ -62,7 +62,7 @@ var samplings = map[string]func(*testing.T){
 	},
 	// Traces that were recorded elsewhere, held to what real time lets be seen.
 	"recorded": func(t *testing.T) {
-		v := recordedVariant(t, "model-a", fakeModel{strays: 0.1}, 20)
+		v := recordedVariant(t, "model-a", fakeModel{nags: 0.3}, 20)
 		v.Version = "2026-10"
 		matrix.Sample(t, matrix.Samples{Scenarios: weatherScenarios, Variants: []matrix.Variant{v}, Soft: weatherSoft})
 	},
