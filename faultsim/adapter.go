@@ -150,6 +150,12 @@ type Adapter struct {
 	// [Stage.Sessions]. Nil: there is none, and nothing is judged of them.
 	Session *invariants.Session
 
+	// Loop is the contract of a loop that a model drives, which Subject builds on
+	// [Stage.Model]: an action is a run of it, from the user's request until it
+	// returns. Policy is then that of each call of a tool in its code. With it, [Check]
+	// draws how the model misbehaves as well. Nil: the code is no such loop.
+	Loop *invariants.Loop
+
 	// Invariants are further rules of the user's own.
 	Invariants []invariants.Invariant
 
@@ -166,7 +172,7 @@ func (a *Adapter) Contract() invariants.Contract {
 	return invariants.Contract{
 		Policy: a.Policy, Breakers: a.guards(), Allowance: a.Allowance, Allowed: a.Allowed,
 		EscalatesAfter: a.EscalatesAfter, Spreads: a.Spreads,
-		Sinks: a.Sinks, Cache: a.Cache, Observation: a.Observation, Session: a.Session,
+		Sinks: a.Sinks, Cache: a.Cache, Observation: a.Observation, Session: a.Session, Loop: a.Loop,
 	}
 }
 
@@ -263,7 +269,7 @@ func (a *Adapter) validate() error {
 	if a.Observation != nil {
 		errs = append(errs, a.validateObservation())
 	}
-	errs = append(errs, a.validateSinks(), a.validateCache(), a.validateSession())
+	errs = append(errs, a.validateSinks(), a.validateCache(), a.validateSession(), a.validateLoop())
 	errs = append(errs, a.validateRestart()...)
 	if a.served == nil { // else the policy is made of the contract, which has been looked at
 		errs = append(errs, contractOf(&a.Policy).err)

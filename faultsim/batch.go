@@ -89,7 +89,10 @@ func (b *batchSkills) can(f *Fault) bool {
 func (t *tool) can(f *Fault) bool {
 	_, http := t.skills.(*route)
 	_, sink := t.skills.(recording)
-	return (t.batches() || f.Items == "") && (http || f.Body == 0) && (sink || !f.Panic) && t.skills.can(f)
+	_, thinks := t.skills.(thinking)
+	_, approves := t.skills.(approving)
+	return (t.batches() || f.Items == "") && (http || thinks || f.Body == 0) && (sink || !f.Panic) &&
+		(thinks || f.Move == MoveNone) && (approves || f.Valid == 0) && t.skills.can(f)
 }
 
 // batches reports whether the tool does several items in one call.

@@ -35,6 +35,11 @@ type drawer struct {
 	defined []string // tools whose definition is on the stage
 
 	connected []string // tools with sessions
+
+	loop   *invariants.Loop // of a loop that a model drives; nil: the code is none
+	models []drawnModel
+
+	approvers []string
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -94,6 +99,9 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 		}
 		d.tools = append(d.tools, dt)
 	}
+	if len(tools) > 0 {
+		d.modelsOf(a, tools[0].stage)
+	}
 	return d
 }
 
@@ -128,6 +136,9 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 	return rapid.Custom(func(t *rapid.T) Schedule {
 		if d.served != nil {
 			return d.forServed(t)
+		}
+		if d.loop != nil {
+			return d.forLoop(t)
 		}
 		if d.breaker != nil && !d.single && coin(t) {
 			return d.forBreaker(t)

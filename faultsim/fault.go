@@ -88,6 +88,14 @@ type Fault struct {
 	// where the action is Repeatable.
 	Twice bool
 
+	// Move is how a [Model] misbehaves in this turn, which it then answers: Class is
+	// zero or trace.OK.
+	Move Move
+
+	// Valid is how long the leave of an approver is worth something; see
+	// [Stage.Approver]. 0: as long as the approver says.
+	Valid time.Duration
+
 	// Panic: writing the record panics. Only a [Sink] can do that; its class is
 	// then zero.
 	Panic bool
@@ -125,7 +133,7 @@ func (f *Fault) validate() error {
 	for _, d := range [...]struct {
 		field string
 		value time.Duration
-	}{{"Hint", f.Hint}, {"Latency", f.Latency}, {"Cancel", f.Cancel}, {"Crash", f.Crash}, {"Work", f.Work}, {"Body", f.Body}} {
+	}{{"Hint", f.Hint}, {"Latency", f.Latency}, {"Cancel", f.Cancel}, {"Crash", f.Crash}, {"Work", f.Work}, {"Body", f.Body}, {"Valid", f.Valid}} {
 		if d.value < 0 {
 			return fmt.Errorf("%s is %v: times are counted forward; 0 is none", d.field, d.value)
 		}
@@ -147,6 +155,9 @@ func (f *Fault) validate() error {
 		return errors.New("Empty is a valid answer, and this attempt has none: clear Class and Hang, or Empty")
 	case f.Hang && f.Latency > 0:
 		return errors.New("Hang and Latency contradict each other: a tool that hangs does not answer; clear one")
+	}
+	if err := f.validMove(); err != nil {
+		return err
 	}
 	if err := f.validWork(); err != nil {
 		return err

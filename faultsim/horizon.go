@@ -32,6 +32,13 @@ func (x *trial) horizon() time.Duration {
 		work(&own)
 		add(own.Budget)
 	}
+	if l := x.a.Loop; l != nil { // each turn may call the tools, and needs the model
+		work(&l.Model)
+		one := sum
+		for range min(max(l.Turns, loopTurns), 32) {
+			add(one)
+		}
+	}
 	if x.s.AtOnce {
 		one := sum
 		for range len(x.s.Actions) - drawnAtOnce { // they may wait for each other

@@ -119,6 +119,13 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 		func(f *Fault) { f.Advice = trace.AdviceNone },
 		func(f *Fault) { f.Wrap = WrapNone },
 		func(f *Fault) { f.Panic = false },
+		func(f *Fault) { f.Move = MoveNone },
+		func(f *Fault) { f.Valid = 0 },
+		func(f *Fault) {
+			if f.Move == MoveStubborn {
+				f.Move = MoveAgain
+			}
+		},
 	} {
 		f := s.Actions[i].Faults[tool][n]
 		if set(&f); f == s.Actions[i].Faults[tool][n] {

@@ -128,14 +128,21 @@ func (s *Stage) sinkNamed(name string) int {
 	return slices.IndexFunc(s.sinks, func(t *tool) bool { return t.name == name })
 }
 
-// double is the tool or the sink of the name; nil: there is none.
+// double is the double of the name; nil: there is none.
 func (s *Stage) double(name string) *tool {
 	if t := s.lookup(name); t != nil {
 		return t
 	}
-	for _, t := range s.sinks {
-		if t.name == name {
-			return t
+	return s.besides(name)
+}
+
+// besides is the double of the name that is no tool: a model, an approver or a sink.
+func (s *Stage) besides(name string) *tool {
+	for _, list := range [...][]*tool{s.models, s.approvers, s.sinks} {
+		for _, t := range list {
+			if t.name == name {
+				return t
+			}
 		}
 	}
 	return nil

@@ -51,6 +51,13 @@ type house struct {
 
 	declared    []invariants.Sink // contracts of the sinks
 	sinks       []*tool
+	models      []*tool
+	reason      func(error) trace.Reason // the adapter's; nil: none
+	approvers   []*tool
+	granted     map[leaveKey]*leave     // what approvers have answered
+	approvals   int                     // how many they have given
+	loop        *invariants.Loop        // contract of a loop; nil: the code is none
+	asks        int                     // calls that models have asked for outside the actions
 	jittered    bool                    // the code takes its random numbers from the stage
 	issuer      *Issuer                 // nil: tools take any credential
 	disk        map[string][]byte       // see Disk
@@ -102,6 +109,9 @@ type act struct {
 	emptied bool          // one of its answers held nothing
 	spun    bool
 	writes  int // to the disk
+
+	asks     int  // calls that models have asked for
+	stubborn bool // its models ask for the same from now on
 }
 
 // An answer is the result of a success, written down.
@@ -184,7 +194,7 @@ func (s *Stage) register(t *tool) {
 		return
 	case before < 0 && t.build > 0:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: tool %q is put on the stage after a crash only: put it there in Subject as well, where schedules can see it", t.name))
-	case before >= 0 || s.sinkNamed(t.name) >= 0:
+	case before >= 0 || s.besides(t.name) != nil:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: the stage has two tools named %q: give each its own name", t.name))
 	}
 	if err := t.unusable(); err != nil {
@@ -318,7 +328,7 @@ func (s *Stage) names() string {
 		return "none: does Subject call faultsim.Tool or Stage.Client?"
 	}
 	list := make([]string, 0, len(s.tools)+len(s.sinks))
-	for _, t := range slices.Concat(s.tools, s.sinks) {
+	for _, t := range slices.Concat(s.tools, s.models, s.approvers, s.sinks) {
 		list = append(list, fmt.Sprintf("%q", t.name))
 	}
 	return strings.Join(list, ", ")
@@ -350,7 +360,7 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 	up := true
 	if len(s.climate.s.Outages)+len(s.climate.s.Quotas) > 0 {
 		planned := f
-		f = s.climate.fault(func(name string) bool { return s.lookup(name) == s.lookup(t.name) }, f)
+		f = s.climate.fault(func(name string) bool { return s.double(name) == s.double(t.name) }, f)
 		up = f == planned
 	}
 	if s.issuer != nil && up { // a tool that is down looks at no credential

@@ -53,6 +53,11 @@ func (d *drawer) tool(name string) *drawnTool {
 			return &d.tools[i]
 		}
 	}
+	for i := range d.models {
+		if d.models[i].name == name {
+			return &d.models[i].drawnTool
+		}
+	}
 	return &drawnTool{}
 }
 
@@ -102,6 +107,7 @@ func rounder(s Schedule, i int, yield func(Schedule) bool) bool {
 				func(f *Fault) *time.Duration { return &f.Crash },
 				func(f *Fault) *time.Duration { return &f.Work },
 				func(f *Fault) *time.Duration { return &f.Body },
+				func(f *Fault) *time.Duration { return &f.Valid },
 			} {
 				now := *at(&p.Faults[name][n])
 				for t := range rounderTimes(now) {

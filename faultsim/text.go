@@ -110,6 +110,10 @@ func (f *Fault) write(b *strings.Builder) {
 	if f.Twice {
 		b.WriteString(" twice")
 	}
+	option(b, "valid", f.Valid)
+	if f.Move != MoveNone {
+		b.WriteString(" move=" + string(f.Move))
+	}
 }
 
 func option(b *strings.Builder, name string, d time.Duration) {
@@ -271,6 +275,9 @@ func (p *parser) fault(words []string) error {
 	if f.validBody() != nil {
 		return p.errorf("body= is about the answer of a success, and about one that breaks (reset) or stops (hang) half-way: take it out, or change the class")
 	}
+	if f.Move != MoveNone && f.validMove() != nil {
+		return p.errorf("move= is about a turn that the model answers, and this one fails: say ok, or take move= out")
+	}
 	if f.packed() && f.validWords() != nil {
 		return p.errorf("say= and wrap= are the look of an error, and this attempt plans none: take them out")
 	}
@@ -385,8 +392,15 @@ func (f *Fault) option(name, value string) (err error) {
 		f.Twice, err = true, bare(name, value)
 	case "panic":
 		f.Panic, err = true, bare(name, value)
+	case "valid":
+		f.Valid, err = positive(name, value)
+	case "move":
+		f.Move = Move(value)
+		if f.Move.validate() != nil {
+			err = fmt.Errorf("move is %q; known are %q", value, moves)
+		}
 	default:
-		err = fmt.Errorf("unknown option %q of an attempt; known are empty, items=, hint=, form=, after=, hang, done, deaf, cancel=, crash=, say=, advice=, wrap=, work=, body=, twice, panic", name)
+		err = fmt.Errorf("unknown option %q of an attempt; known are empty, items=, hint=, form=, after=, hang, done, deaf, cancel=, crash=, say=, advice=, wrap=, work=, body=, twice, panic, valid=, move=", name)
 	}
 	return err
 }

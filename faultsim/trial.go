@@ -60,7 +60,8 @@ func newTrial(a *Adapter, s *Schedule, content []byte, storage *trace.Trace) *tr
 	x.stage.house, x.house.again = &x.house, a.Again != nil
 	x.stage.start(&a.Policy, &x.rec)
 	x.stage.acts, x.stage.serial = x.few[:0], a.Serial
-	x.stage.climate.s, x.stage.declared = s, a.Sinks
+	x.stage.climate.s, x.stage.declared, x.stage.loop = s, a.Sinks, a.Loop
+	x.stage.reason = a.Reason
 	if a.served != nil {
 		x.stage.served, x.stage.name = a.served, a.Name
 	}
@@ -168,7 +169,7 @@ func (s *Stage) holds(a *Adapter) error {
 			return err
 		}
 	}
-	return cmp.Or(s.sinksBuilt(), s.definitionsFit(), s.sessionsFit(a.Session != nil), s.caches(a.Cache))
+	return cmp.Or(s.loops(), s.sinksBuilt(), s.definitionsFit(), s.sessionsFit(a.Session != nil), s.caches(a.Cache))
 }
 
 // unwind brings the phases to their end where user code has ended this

@@ -137,6 +137,9 @@ func (x *trial) want(a *act, out any) []byte {
 	x.stage.mu.Lock()
 	result, emptied := a.result, a.emptied
 	x.stage.mu.Unlock()
+	if x.a.Loop != nil && x.a.Want == nil {
+		return nil // what a loop says to its user is no tool's answer
+	}
 	if x.a.Want != nil && emptied {
 		return nil // it speaks of answers that hold something
 	}

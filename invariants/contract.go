@@ -18,6 +18,7 @@ type Contract struct {
 	Cache       *Cache       // nil: none
 	Observation *Observation // of what is handed on of a failure; nil: none
 	Session     *Session     // of the sessions with the tools; nil: none
+	Loop        *Loop        // of a loop that a model drives; nil: the code is none
 }
 
 // behind tells the walk what may refuse its attempts.
@@ -29,7 +30,7 @@ func (w *walk) behind(c *Contract) {
 // Plain reports whether there is nothing beside the policy.
 func (c *Contract) Plain() bool {
 	return len(c.Breakers) == 0 && c.Allowance == nil && len(c.Allowed) == 0 && c.EscalatesAfter == 0 && !c.Spreads &&
-		len(c.Sinks) == 0 && c.Cache == nil && c.Observation == nil && c.Session == nil
+		len(c.Sinks) == 0 && c.Cache == nil && c.Observation == nil && c.Session == nil && c.Loop == nil
 }
 
 // Invariants returns all that the contract implies. The rules of sinks and of the
@@ -51,11 +52,26 @@ func (c Contract) Invariants() []Invariant {
 	if c.Cache != nil {
 		list = append(list, c.Cache.Invariants()...)
 	}
-	list = append(list, c.retrying()...)
+	if c.Loop != nil {
+		list = append(list, c.looping()...)
+	} else {
+		list = append(list, c.retrying()...)
+	}
 	if c.Observation != nil {
 		list = append(list, c.Observation.Invariants(c.Policy)...)
 	}
 	return list
+}
+
+// looping lists the rules of a loop that a model drives.
+func (c *Contract) looping() (list []Invariant) {
+	if len(c.Breakers) > 0 {
+		list = append(list, circuitBreaker(c.Breakers, &c.Policy))
+	}
+	if c.Session != nil {
+		list = append(list, c.Session.rules(&c.Policy)...)
+	}
+	return append(list, c.Loop.Invariants(c.Policy)...)
 }
 
 // retrying lists the rules of the attempts.

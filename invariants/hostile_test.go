@@ -53,8 +53,23 @@ func everything() [][]Invariant {
 			Attributed(), PhysicalAttempts(2), RetryOwners(map[trace.Class]string{trace.Transient: "sdk", trace.Throttled: "app"}),
 			ItemsNamed(), BatchRetry(), RefreshShared(), RefreshedOnce(wild), SameArguments(), OperatorRetry(wild), NoOverlap(), WholeAttempt(wild),
 		},
-		nothingHolds().Invariants(), {CircuitBreaker(Breaker{Window: 1000, Rate: math.NaN(), Probes: -1}), WithinAllowance(Allowance{Calls: -1, Time: -1})},
+		trajectories(), nothingHolds().Invariants(), {CircuitBreaker(Breaker{Window: 1000, Rate: math.NaN(), Probes: -1}), WithinAllowance(Allowance{Calls: -1, Time: -1})},
 	}
+}
+
+// trajectories are rules of every way to compare, with steps that the traces have
+// in part, and some that nobody can read.
+func trajectories() (rules []Invariant) {
+	city := map[string]any{"city": "Pune"}
+	steps := []StepMatcher{
+		Step("weather").Partial(city), Step("weather").Args(`{"city":"Pune","n":1}`).Only("city"), Step("bank").Args(nil),
+		Step("weather").Where(inIndia), Step("weather").Args("[1]"), Step("weather"),
+	}
+	for _, t := range []Trajectory{{}, {Counted: AllAttempts}, {Counted: SuccessfulAttempts, Action: "a"}, {Succeeded: true}} {
+		rules = append(rules, t.Exact(steps...), t.InOrder(steps[1:4]...), t.Unordered(steps...), t.AtLeast(steps[2:]...), t.AtMost(steps[:3]...),
+			t.Before(steps[0], steps[2]), t.Before(steps[5], steps[5]), t.Exact())
+	}
+	return append(rules, InOrder(), Exact(Step("")), Before(Step("weather").Args("{"), Step("weather").Where(nil)), Trajectory{Counted: "?"}.AtMost(steps...))
 }
 
 // nothingHolds is a contract in which nothing holds together.
@@ -155,7 +170,7 @@ func soundly(t interface{ Fatalf(string, ...any) }, tr *trace.Trace) {
 		}
 		found := Find(tr, rules...)
 		for _, f := range found {
-			if f.Invariant == "" || f.Text == "" || strings.ContainsAny(f.Text, "\n\r") {
+			if f.Invariant == "" || f.Text == "" || strings.ContainsAny(f.Text, "\n\r") || strings.Contains(f.Detail, "\n\n") {
 				t.Fatalf("contract %d: %q is no finding that can be shown:\n%s", n, f, tr.Timeline())
 			}
 			for i, e := range f.Events {

@@ -30,6 +30,9 @@ const (
 	Sessions    Group = "sessions"    // sessions that are lost, where there are such
 	Observed    Group = "observation" // what is handed on of a failure, where that is declared
 	Records     Group = "records"     // logs and audits that fail, where there are sinks
+	Loops       Group = "loop"        // a loop that a model drives, in place of the groups above but observation and records
+	Leaves      Group = "leave"       // somebody who is asked before a call, where there is one
+	Talks       Group = "talk"        // replies that come in pieces, where they do
 	Repeated    Group = "repeats"     // what a tool under test makes of a second call, in place of all others
 )
 
@@ -78,6 +81,9 @@ func shelves() []shelf {
 		{Sessions, sessionRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.sessions }},
 		{Observed, observationRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Observation != nil }},
 		{Records, recordRows, func(s *Setting, _ *faultsim.Adapter) bool { return len(s.Sinks) > 0 }},
+		{Loops, loopRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.loop != nil }},
+		{Leaves, leaveRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.loop != nil && len(s.cast.Approvers) > 0 }},
+		{Talks, talkRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.loop != nil && s.talks() }},
 		{Repeated, repeatRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Repeats != nil }},
 	}
 }
@@ -123,12 +129,24 @@ func Rows() (rows []Row) {
 	return rows
 }
 
+// forLoops are the groups of a loop that a model drives. The others are about one
+// action of one tool.
+var forLoops = []Group{Observed, Records, Loops, Leaves, Talks}
+
+// talks reports whether a reply of the model can come in pieces.
+func (s *Setting) talks() bool {
+	return len(s.cast.Models) > 0 && s.cast.Can(s.cast.Models[0], faultsim.Fault{Body: 1})
+}
+
 // rowsFor returns the rows that the adapter runs.
 func (s *Setting) rowsFor(a *faultsim.Adapter) (rows []Row) {
 	if s.Repeats != nil {
 		return RowsOf(Repeated)
 	}
 	for _, sh := range shelves() {
+		if s.loop != nil && !slices.Contains(forLoops, sh.group) {
+			continue
+		}
 		if sh.runs == nil || sh.runs(s, a) {
 			rows = append(rows, sh.filed()...)
 		}

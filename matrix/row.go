@@ -50,7 +50,9 @@ type Setting struct {
 	allowed   []string              // the tools that an action may call; empty: any
 	cache     *invariants.Cache     // of the adapter; nil: none
 	sessions  bool                  // the adapter has a contract of its sessions
-	escalates int                   // failed actions in a row after which the turn is handed on; 0: never
+	loop      *invariants.Loop      // of a loop that a model drives; nil: the code is none
+	cast      faultsim.Cast
+	escalates int // failed actions in a row after which the turn is handed on; 0: never
 }
 
 // Fixed is the Schedule of a row that is the same for every adapter.

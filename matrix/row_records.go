@@ -58,12 +58,15 @@ func (s *Setting) bestEffort(name string) bool {
 	return false
 }
 
-// knows reports whether the stage has a tool or a sink of the name.
+// knows reports whether the stage has a double of the name.
 func (s *Setting) knows(name string) bool {
 	for _, k := range s.Sinks {
 		if k.Name == name {
 			return true
 		}
+	}
+	if slices.Contains(s.cast.Models, name) || slices.Contains(s.cast.Approvers, name) {
+		return true
 	}
 	return name == faultsim.Main || slices.Contains(s.Tools, name)
 }

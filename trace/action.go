@@ -35,6 +35,7 @@ type Action struct {
 	Hits      []int           // indices of the calls that were answered without being made
 	Waits     []int           // indices of the waits that the program asked for
 	Troubles  []int           // indices of hang, leak, panic and spin events
+	Said      []int           // indices of the texts that the user was shown
 	Again     int             // the number of the action that this one does again at somebody's word, from 1 in their order; 0: none
 	Restarts  []Restart       // of the program's process while the action was under way
 
@@ -80,6 +81,7 @@ type Attempt struct {
 	N           int             // number within its series, from 1
 	Tool        string          // the tool that was reached
 	CallID      string          // the id that the model or the protocol gave the call; empty: none
+	Ask         int             // the number, over the action, of the model's call that it serves, from 1; 0: of none that is known
 	Layer       string          // the path of the layers above it, outermost first; empty: none is declared
 	Items       Items           // of a batch: what it asks for; empty: it is none
 	Key         string          // the idempotency key that it carried; empty: none

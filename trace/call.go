@@ -20,6 +20,8 @@ type Call struct {
 	Session    int             // the session that it goes over or, of [RoleConnect], opens; numbered from 1; 0: not known
 
 	Items Items // of a batch: what it asks for; empty: it is none
+
+	Prompt *Prompt // of a model: what it is shown; copied
 }
 
 // A Pending call has begun and has not been answered.
@@ -35,6 +37,7 @@ type Pending struct {
 	args   json.RawMessage
 	role   Role
 	life   int // of its process: see [Op.Crash]
+	ask    int // the model's call that it serves; 0: none
 }
 
 // Call records that a tool is reached and decides which action the attempt
@@ -73,6 +76,10 @@ func (r *Recorder) Call(ctx context.Context, c Call) Pending {
 	if c.ID != "" {
 		e.CallID = r.hideText(KeepCallID, c.ID)
 	}
+	if c.Prompt != nil {
+		e.Prompt = r.hidePrompt(c.Prompt.clone())
+	}
+	p.serves(ctx, &c, e)
 	return p
 }
 
@@ -212,7 +219,16 @@ func (p Pending) Answer(o Outcome, result json.RawMessage, err error) {
 	p.record(KindAnswer, o, result, err)
 }
 
+// reply records what a model said.
+func (p Pending) reply(o Outcome, said *Reply, err error) {
+	p.note(KindAnswer, o, nil, said.clone(), err)
+}
+
 func (p Pending) record(kind Kind, o Outcome, result json.RawMessage, err error) {
+	p.note(kind, o, result, nil, err)
+}
+
+func (p Pending) note(kind Kind, o Outcome, result json.RawMessage, said *Reply, err error) {
 	r, text := p.r, textOf(err)
 	if len(result) > 0 {
 		result = Canonical(result)
@@ -227,12 +243,21 @@ func (p Pending) record(kind Kind, o Outcome, result json.RawMessage, err error)
 		if kind != KindEffect && p.role == RoleAttempt {
 			p.op.saw(p.number, err)
 		}
+		if p.ask > 0 && kind == KindAnswer && o.Class == OK {
+			p.op.asks[p.ask-1].meet(p.role)
+		}
 	}
 	at := r.now()
 	e := r.next()
 	e.At, e.Kind, e.Call, e.Outcome = at, kind, p.number, o
 	e.Outcome.Items = r.hideItems(o.Items)
 	p.place(e)
+	if said != nil {
+		if p.op != nil && o.Class == OK {
+			p.op.asked(said)
+		}
+		e.Reply = r.hideReply(said)
+	}
 	if kind == KindEffect {
 		e.Key = p.hidden
 	}

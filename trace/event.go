@@ -32,11 +32,12 @@ const (
 	KindSpin             // the action called a tool without end at one instant
 	KindCrash            // the program's process died while the action was under way
 	KindRestart          // the program is up again, and may go on with the action
+	KindSay              // the user was shown a text
 )
 
 var kindNames = [...]string{
 	"", "begin", "call", "interrupt", "answer", "wait", "cancel", "effect", "publish", "observation", "hit", "close", "end",
-	"hang", "leak", "panic", "spin", "crash", "restart",
+	"hang", "leak", "panic", "spin", "crash", "restart", "say",
 }
 
 // String is the name of the value; empty for the zero value.
@@ -62,9 +63,12 @@ const (
 	RoleTurn                    // waiting for leave to call, at a limiter of the program's own
 	RoleDefinitions             // fetching the definitions of tools, such as the schemas of their arguments
 	RoleConnect                 // opening a session, over which calls then go
+	RoleModel                   // asking a model for its next turn
+	RoleAgent                   // handing a task to another agent
+	RoleApproval                // asking somebody for leave to call a tool
 )
 
-var roleNames = [...]string{"", "auth", "reconcile", "log", "audit", "turn", "definitions", "connect"}
+var roleNames = [...]string{"", "auth", "reconcile", "log", "audit", "turn", "definitions", "connect", "model", "agent", "approval"}
 
 // String is the name of the value; empty for the zero value.
 func (r Role) String() string { return enumString(roleNames[:], r) }
@@ -88,15 +92,18 @@ type Event struct {
 	Action     string          // the action's name; empty: the only, undeclared one
 	Tool       string          // of a call, and of what came of it
 	CallID     string          // the id that the model or the protocol gave the call
+	Ask        int             // of a call: the number, over the action, of the model's call that it serves, from 1; 0: of none that is known
 	Layer      string          // of a call: the path of the layers above it, outermost first; see [Layer]
 	Key        string          // the idempotency key that the call carried
 	Credential string          // the credential that the call carried; see [Recorder.Credential]
 	Definition string          // of a call: the version of the tool's definition that the program had; see [Recorder.Definition]
 	Session    int             // of a call: the session that it goes over, or opens; of a close: the one that is closed; 0: not known
 	Args       json.RawMessage // canonical, without the key
-	Result     json.RawMessage // of an answer, of the action's end, or what an observation holds
+	Result     json.RawMessage // of an answer, of the action's end, or what an observation or a text for the user holds
 	Want       json.RawMessage // of an end: the result that the evidence calls for; nil: not known
 	Outcome    Outcome         // of an answer or interrupt: what the caller saw; of a batch's call, Items: what it asks for
+	Prompt     *Prompt         // of a call of a model: what it is shown; never changed
+	Reply      *Reply          // of its answer: what it says, or what came of it before it broke off; never changed
 	Deadline   time.Duration   // instant at which the given context ends, since Start; 0: none
 	Wait       time.Duration   // the wait that was asked for
 	Error      string          // text of the error; never empty where there was one
@@ -116,4 +123,6 @@ type Trace struct {
 
 	once    sync.Once
 	actions []Action
+	talk    sync.Once
+	turns   [][]Turn
 }

@@ -53,6 +53,7 @@ var eventFields = fields[Event]{
 	numberField("call", func(e *Event) *int { return &e.Call }, 0),
 	enumField("role", func(e *Event) *Role { return &e.Role }),
 	textField("call_id", func(e *Event) *string { return &e.CallID }),
+	numberField("ask", func(e *Event) *int { return &e.Ask }, 0),
 	textField("layer", func(e *Event) *string { return &e.Layer }),
 	textField("key", func(e *Event) *string { return &e.Key }),
 	textField("credential", func(e *Event) *string { return &e.Credential }),
@@ -60,6 +61,8 @@ var eventFields = fields[Event]{
 	numberField("session", func(e *Event) *int { return &e.Session }, 0),
 	boolField("ambiguous", func(e *Event) *bool { return &e.Ambiguous }),
 	jsonField("args", func(e *Event) *json.RawMessage { return &e.Args }),
+	promptField(),
+	replyField(),
 	durationField("deadline", func(e *Event) *time.Duration { return &e.Deadline }),
 	durationField("wait", func(e *Event) *time.Duration { return &e.Wait }),
 	enumField("class", func(e *Event) *Class { return &e.Outcome.Class }),
@@ -408,4 +411,14 @@ func brief(raw json.RawMessage) string {
 		return strings.ToValidUTF8(string(raw[:enough]), "") + "…"
 	}
 	return string(raw)
+}
+
+// strictly reads a value whose names are all known.
+func strictly(raw json.RawMessage, v any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("%s (%s); write it as this package does", brief(raw), strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
 }

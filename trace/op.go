@@ -23,6 +23,7 @@ type Op struct {
 	does      bool            // Do runs it
 	errs      []seenError     // of its latest attempts, while Do runs
 	lanes     []opLane
+	asks      []ask     // what models have asked for in it
 	layers    entries   // how often each outermost layer was entered
 	first     [1]opLane // storage of the first of them
 	ctx       opContext

@@ -120,7 +120,7 @@ func (r *Recorder) Recycle(t *Trace) {
 	}
 }
 
-const firstEvents = 16 // room for the events of a usual trial, at about 320 bytes each
+const firstEvents = 16 // room for the events of a usual trial, at about 340 bytes each
 
 // next returns a zero event at the end of the trace, to be filled in at once:
 // an Event is too large to be passed around.

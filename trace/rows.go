@@ -18,6 +18,7 @@ type teller struct {
 	shown    map[spot]*shown
 	effects  map[effect]int
 	others   map[spot]int        // calls that are no attempts
+	prompts  map[spot]*Prompt    // what each model was shown last
 	answers  map[string][]answer // of each action
 	keys     map[string]string   // of calls that were served, by how they are shown
 }
@@ -74,7 +75,7 @@ const between = " · "
 func (t *Trace) rows() []row {
 	w := teller{
 		t: t, labels: map[int]string{}, attempts: map[int]*Attempt{}, before: map[int]*Attempt{}, actions: map[string]*Action{},
-		shown: map[spot]*shown{}, effects: map[effect]int{}, others: map[spot]int{},
+		shown: map[spot]*shown{}, effects: map[effect]int{}, others: map[spot]int{}, prompts: map[spot]*Prompt{},
 		answers: map[string][]answer{},
 	}
 	w.label()
@@ -170,6 +171,8 @@ func (w *teller) tell(e *Event, r *row, d *detail) {
 		d.add("the program closes session %d", e.Session)
 	case KindHit:
 		w.tellHit(e, r, d)
+	case KindSay:
+		d.add("%s", jsonText(e.Result, longText))
 	case KindEnd:
 		w.tellEnd(e, d)
 	case KindHang, KindLeak, KindPanic, KindSpin:
@@ -234,6 +237,7 @@ func (w *teller) tellCall(e *Event, d *detail) {
 		before = &shown{b.Args, b.Key, b.Credential, b.Definition, b.Session, b.Call}
 	}
 	tellArguments(before, e, at != nil && at.N == 1, d)
+	w.tellPrompt(e, d)
 	tellCredential(before, e, d)
 	tellDefinition(before, e, d)
 	tellSession(before, e, d)
@@ -243,8 +247,11 @@ func (w *teller) tellCall(e *Event, d *detail) {
 	if e.Layer != "" {
 		d.left("in %s", plainName(e.Layer))
 	}
-	if e.CallID != "" {
+	switch {
+	case e.CallID != "":
 		d.left("id %s", shortKey(e.CallID))
+	case e.Ask > 0:
+		d.left("for call %d of the model", e.Ask)
 	}
 	if at != nil && at.N > 1 && before != nil {
 		tellGap(at, w.attempts[before.call], d)
@@ -397,6 +404,7 @@ func (w *teller) tellAnswer(e *Event, r *row, d *detail) {
 		d.time("%s after the caller saw %s", span(e.At-at.Interrupted), outcomeWord(at.Outcome))
 	}
 	tellOutcome(e, d)
+	tellReply(e.Reply, d)
 	if e.Error != "" {
 		d.add("%s", quoted(e.Error, longText))
 	}

@@ -22,8 +22,8 @@ const few = 8
 
 // A room is how much of each thing an action has.
 type room struct {
-	attempts, effects, published, observed, hits, waits, troubles, crashes int32
-	first                                                                  int // index of its first attempt in view.calls
+	attempts, effects, published, observed, hits, waits, troubles, said, crashes int32
+	first                                                                        int // index of its first attempt in view.calls
 }
 
 func buildActions(events []Event) []Action {
@@ -78,6 +78,8 @@ func (m *room) count(e *Event) {
 		m.hits++
 	case KindHang, KindLeak, KindPanic, KindSpin:
 		m.troubles++
+	case KindSay:
+		m.said++
 	case KindCrash:
 		m.crashes++
 	}
@@ -125,7 +127,7 @@ func (v *view) allot() {
 	for i := range v.actions {
 		m := v.actions[i].room
 		attempts += int(m.attempts)
-		ints += int(m.effects + m.published + m.observed + m.hits + m.waits + m.troubles)
+		ints += int(m.effects + m.published + m.observed + m.hits + m.waits + m.troubles + m.said)
 	}
 	table := 0
 	if v.lowest >= 0 && v.highest <= 2*len(v.events) { // as a recorder numbers them
@@ -148,6 +150,7 @@ func (v *view) allot() {
 		a.Hits, indices = carve(indices, a.room.hits)
 		a.Waits, indices = carve(indices, a.room.waits)
 		a.Troubles, indices = carve(indices, a.room.troubles)
+		a.Said, indices = carve(indices, a.room.said)
 		if a.room.crashes > 0 {
 			a.Restarts = make([]Restart, 0, a.room.crashes)
 		}
@@ -187,7 +190,7 @@ func (v *view) call(i int, e *Event, n int) {
 	a.Attempts = a.Attempts[:len(a.Attempts)+1]
 	at := &a.Attempts[len(a.Attempts)-1]
 	at.Event, at.AnswerEvent, at.Call = i, -1, e.Call
-	at.Tool, at.CallID, at.Key, at.Args = e.Tool, e.CallID, e.Key, e.Args
+	at.Tool, at.CallID, at.Ask, at.Key, at.Args = e.Tool, e.CallID, e.Ask, e.Key, e.Args
 	at.Credential, at.Definition, at.Session = e.Credential, e.Definition, e.Session
 	at.Layer, at.Items = e.Layer, e.Outcome.Items
 	at.Begin, at.Deadline = e.At, e.Deadline
@@ -221,6 +224,8 @@ func (a *Action) note(i int, e *Event) {
 		a.Want, a.Cause, a.Count, a.Code = e.Want, e.Cause, e.Count, e.Outcome.Code
 	case KindHang, KindLeak, KindPanic, KindSpin:
 		a.Troubles = append(a.Troubles, i)
+	case KindSay:
+		a.Said = append(a.Said, i)
 	case KindCrash:
 		a.crash(i, e)
 	case KindRestart:

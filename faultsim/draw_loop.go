@@ -1,0 +1,146 @@
+package faultsim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+	"pgregory.net/rapid"
+)
+
+// A drawnModel is what a model on the stage can do wrong.
+type drawnModel struct {
+	drawnTool
+	moves []Move // that the contract says something about
+}
+
+// loopTurns is how many turns of a model are planned at most.
+const loopTurns = 8
+
+// modelsOf lists the models on the stage.
+func (d *drawer) modelsOf(a *Adapter, s *Stage) {
+	if a.Loop == nil || s == nil {
+		return
+	}
+	d.loop = a.Loop
+	p := &a.Loop.Model
+	for _, t := range s.models {
+		m := drawnModel{drawnTool: drawnTool{name: t.name, most: p.Most(), hints: t.forms(), can: t.can}}
+		m.failures(p)
+		m.moves = movesFor(a.Loop, s)
+		d.models = append(d.models, m)
+	}
+	d.approvers = namesOf(s.approvers)
+}
+
+// failures files the failing answers of the double by what the policy makes of them.
+func (t *drawnTool) failures(p *invariants.Policy) {
+	for _, c := range trace.Classes() {
+		f := Fault{Class: c}
+		if c == trace.OK || c == trace.Cancelled || !t.can(&f) {
+			continue
+		}
+		if p.Retries(c) {
+			t.retried = append(t.retried, f)
+		} else {
+			t.refused = append(t.refused, f)
+		}
+	}
+}
+
+// movesFor lists the moves of which the contract says what a loop makes of them.
+func movesFor(l *invariants.Loop, s *Stage) []Move {
+	return slices.DeleteFunc(slices.Clone(moves), func(m Move) bool {
+		switch m {
+		case MoveClaim:
+			return l.Goal == ""
+		case MoveOther:
+			return len(l.Tools) == 0 || len(l.Tools) >= len(s.tools)
+		case MoveChange:
+			return len(l.Protected) == 0 && !l.Correct.Once
+		}
+		return false
+	})
+}
+
+// forLoop draws the faults of the tools, call by call over the run, and how the
+// models misbehave, turn by turn: one request as a rule, now and then a second one
+// behind it, as when the user gives a new instruction.
+func (d *drawer) forLoop(t *rapid.T) Schedule {
+	n := 1
+	if !d.single && oneIn(t, 2) {
+		n = 2
+	}
+	s := Schedule{Actions: make([]Plan, n)}
+	for i := range s.Actions {
+		s.Actions[i] = d.plan(t)
+		for k := range d.models {
+			if turns := d.models[k].turns(t, d); len(turns) > 0 {
+				s.Actions[i].Faults[d.models[k].name] = turns
+			}
+		}
+	}
+	for i := range s.Actions {
+		for _, name := range d.approvers {
+			if leave := d.answers(t, &s.Actions[i]); len(leave) > 0 {
+				s.Actions[i].Faults[name] = leave
+			}
+		}
+	}
+	d.garnish(t, &s)
+	if d.canary {
+		d.plant(t, &s)
+	}
+	d.empties(t, &s)
+	d.records(t, &s)
+	return s
+}
+
+// answers draws what an approver answers: in half of the runs everything is granted at
+// once. It never answers only where somebody ends the wait.
+func (d *drawer) answers(t *rapid.T, p *Plan) []Fault {
+	if coin(t) {
+		return nil
+	}
+	answers := make([]Fault, 1+below(t, 3))
+	for i := range answers {
+		switch f := &answers[i]; below(t, 8) {
+		case 0, 1:
+			f.Class = trace.Declined
+		case 2:
+			f.Latency = d.latency(t)
+		case 3:
+			f.Valid = time.Duration(1 + below(t, 64))
+		case 4:
+			f.Latency, f.Valid = d.latency(t), time.Duration(1+below(t, 64))*time.Second
+		case 5:
+			f.Class = trace.Transient
+		case 6:
+			f.Hang = p.Deadline != 0 || p.Cancel != 0
+		}
+	}
+	return answers
+}
+
+// turns draws what a model does wrong: in half of the runs nothing.
+func (m *drawnModel) turns(t *rapid.T, d *drawer) []Fault {
+	if coin(t) {
+		return nil
+	}
+	turns := make([]Fault, 1+below(t, loopTurns))
+	for i := range turns {
+		switch below(t, 8) {
+		case 0:
+			turns[i] = d.fault(t, &m.drawnTool, i+1)
+		case 1, 2, 3:
+			turns[i].Move = m.moves[below(t, len(m.moves))]
+		case 4:
+			turns[i].Latency = d.latency(t)
+		}
+	}
+	for len(turns) > 0 && turns[len(turns)-1].plain() {
+		turns = turns[:len(turns)-1]
+	}
+	return turns
+}
