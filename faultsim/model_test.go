@@ -22,6 +22,7 @@ var weatherScript = faultsim.Script{Steps: []faultsim.Step{
 // may not.
 func onStage(t *testing.T, script faultsim.Script, schedule string, action func(context.Context, *faultsim.Stage, *faultsim.Model) error) *trace.Trace {
 	t.Helper()
+	script.Lenient = true
 	s, err := faultsim.Parse("rehearse schedule 1\n" + schedule)
 	require.NoError(t, err)
 	r := faultsim.Trial(t, faultsim.Adapter{
@@ -228,4 +229,26 @@ func TestAChildAgentIsALayerWithAnEnd(t *testing.T) {
 	}
 	require.Equal(t, "researcher", layer)
 	require.Equal(t, "exhausted transient", code)
+}
+
+func TestAModelRefusesAConversationThatNoProviderTakes(t *testing.T) {
+	r := faultsim.Trial(t, faultsim.Adapter{
+		Name: "run", Policy: invariants.Policy{ID: "one try", MaxAttempts: 1, Repeatable: true}, Loop: &invariants.Loop{},
+		Subject: func(s *faultsim.Stage) faultsim.Action {
+			script := weatherScript
+			script.Version = "2026-10"
+			m := s.Model("model", script)
+			faultsim.Tool(s, "weather", func(context.Context, query) (celsius, error) { return celsius{19}, nil }, nil)
+			return func(ctx context.Context) (any, error) {
+				shown := talk("19", false)
+				shown.Messages = shown.Messages[:2]
+				_, err := m.Reply(ctx, shown)
+				require.EqualError(t, err, `model: messages[1]: every call must have its result in the messages right behind it, and "a" of weather has none`)
+				return nil, err
+			}
+		},
+	}, faultsim.Schedule{})
+	require.NoError(t, r.Err)
+	require.Equal(t, "2026-10", r.Trace.Events[1].Definition)
+	require.Equal(t, trace.Outcome{Class: trace.Invalid, Code: faultsim.CodeConversation}, r.Trace.Events[2].Outcome)
 }

@@ -21,6 +21,7 @@ const (
 	MoveAgain     Move = "again"     // it asks again for what it asked for last, with new ids
 	MoveStubborn  Move = "stubborn"  // it does so in this turn and all later ones
 	MoveChange    Move = "change"    // it asks again, and changes one argument
+	MoveRewrite   Move = "rewrite"   // it asks again, and writes the same arguments in another order and with other spaces
 	MoveExtend    Move = "extend"    // it asks again, and adds an argument that nobody knows
 	MoveInvent    Move = "invent"    // it asks for a tool that does not exist
 	MoveOther     Move = "other"     // it turns to a tool that the run may not use
@@ -38,7 +39,7 @@ const (
 )
 
 var moves = []Move{
-	MoveAgain, MoveStubborn, MoveChange, MoveExtend, MoveInvent, MoveOther, MoveTwin, MoveMany, MoveAnonymous,
+	MoveAgain, MoveStubborn, MoveChange, MoveRewrite, MoveExtend, MoveInvent, MoveOther, MoveTwin, MoveMany, MoveAnonymous,
 	MoveGarble, MoveLength, MoveFilter, MoveSilent, MoveChat, MoveClaim, MoveParrot, MoveObey,
 }
 
@@ -78,6 +79,10 @@ func (d *Model) misbehave(m Move, shown *trace.Prompt, honest trace.Reply) trace
 	case MoveChange:
 		if len(last) > 0 {
 			return trace.Reply{Calls: d.changed(last)}
+		}
+	case MoveRewrite:
+		if len(last) > 0 {
+			return trace.Reply{Calls: rewritten(last)}
 		}
 	case MoveExtend:
 		if len(last) > 0 {
@@ -212,6 +217,23 @@ func edited(calls []trace.ToolCall, edit func(map[string]any)) []trace.ToolCall 
 		edit(args)
 		raw, _ := json.Marshal(args) // it came from JSON
 		calls[i].Args = string(raw)
+	}
+	return calls
+}
+
+// rewritten is the calls with arguments that mean the same and read otherwise.
+func rewritten(calls []trace.ToolCall) []trace.ToolCall {
+	calls = slices.Clone(calls)
+	for i := range calls {
+		var args map[string]json.RawMessage
+		if json.Unmarshal([]byte(calls[i].Args), &args) != nil || args == nil {
+			continue
+		}
+		parts := make([]string, 0, len(args))
+		for _, name := range slices.Backward(slices.Sorted(maps.Keys(args))) {
+			parts = append(parts, fmt.Sprintf("%q: %s", name, args[name]))
+		}
+		calls[i].Args = "{ " + strings.Join(parts, ", ") + " }"
 	}
 	return calls
 }

@@ -1,5 +1,7 @@
 package trace
 
+import "slices"
+
 // A Turn is one reply of a model in an action, and what came of it. It is computed
 // from the events; indices are those of [Trace].Events.
 type Turn struct {
@@ -144,9 +146,9 @@ func (k *talk) results() {
 			continue
 		}
 		t.Skipped = !holds(next.Prompt, t.Prompt, t.Reply)
-		old, fresh := handed(t.Prompt), handed(next.Prompt)
+		old, fresh, ids := handed(t.Prompt), handed(next.Prompt), t.echoed(next.Prompt)
 		for i := range t.Asks {
-			t.Asks[i].Results = t.resultsOf(i, old, fresh)
+			t.Asks[i].Results = t.resultsOf(i, ids, old, fresh)
 		}
 	}
 }
@@ -169,11 +171,33 @@ func handed(p *Prompt) (list []ToolResult) {
 	return list
 }
 
+// echoed lists the ids under which the next prompt shows the calls of the reply: a
+// program may give calls that have none, or share one, ids of its own.
+func (t *Turn) echoed(next *Prompt) []string {
+	ids := make([]string, len(t.Asks))
+	for i := range t.Asks {
+		ids[i] = t.Asks[i].ID
+	}
+	for _, m := range slices.Backward(next.Messages) {
+		if m.From != FromModel {
+			continue
+		}
+		same := slices.EqualFunc(m.Calls, t.Asks, func(c ToolCall, a Ask) bool { return c.Tool == a.Tool })
+		for i := range m.Calls {
+			if same {
+				ids[i] = m.Calls[i].ID
+			}
+		}
+		break
+	}
+	return ids
+}
+
 // resultsOf picks the new results of one ask. Where several asks of the reply share
 // an id, each has the results that stand at its place, and the last one all that are
 // left.
-func (t *Turn) resultsOf(i int, old, fresh []ToolResult) []ToolResult {
-	id, tool := t.Asks[i].ID, t.Asks[i].Tool
+func (t *Turn) resultsOf(i int, ids []string, old, fresh []ToolResult) []ToolResult {
+	id, tool := ids[i], t.Asks[i].Tool
 	mine := func(r *ToolResult) bool {
 		if id != "" || r.ID != "" {
 			return r.ID == id
@@ -197,7 +221,7 @@ func (t *Turn) resultsOf(i int, old, fresh []ToolResult) []ToolResult {
 	}
 	rank, twins := 0, 0
 	for n := range t.Asks {
-		if t.Asks[n].ID == id && (id != "" || t.Asks[n].Tool == tool) {
+		if ids[n] == id && (id != "" || t.Asks[n].Tool == tool) {
 			if n < i {
 				rank++
 			}
