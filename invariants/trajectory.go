@@ -33,7 +33,8 @@ const (
 	// FinalAttempts counts a call with all its retries once, as the attempt that
 	// settled it: the success, or else the last one. A call that follows a
 	// success counts anew, and so does one with a trace.Call.ID of its own: a
-	// model that asks again has made another call. A hedge does not.
+	// model that asks again has made another call. A hedge does not, which is a
+	// call with the same arguments while the first is under way.
 	FinalAttempts Counted = ""
 
 	// SuccessfulAttempts counts what was answered with trace.OK, and nothing else.
