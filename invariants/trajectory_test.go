@@ -285,6 +285,23 @@ func TestMostStepsGetACall(t *testing.T) {
 	require.Equal(t, "step 2: book was called with room 8 instead of 7 (call 2, at 0s)", found[0].Text)
 }
 
+// What fits is told before what nearly does, and of two calls that differ the one
+// that differs by less.
+func TestTheNearestCallIsTakenForAStep(t *testing.T) {
+	search, book := Step("search"), Step("book")
+	tr := begin().Call("search", paris).Answer(ok).Call("search", `{"city":"Agra"}`).Answer(ok).End().Trace()
+	found := Find(tr, Exact(search.Args(pune), search.Args(paris)))
+	require.Len(t, found, 1)
+	require.Equal(t, `step 1 is missing: search {"city":"Pune"} was not called; 2 differences in all`, found[0].Text)
+
+	tr = begin().Call("book", `{"beds":3,"room":8}`).Answer(ok).Call("book", `{"beds":3,"room":7}`).Answer(ok).Call("book", `{"beds":4,"room":9}`).Answer(ok).End().Trace()
+	for _, inv := range []Invariant{AtLeast(book.Args(`{"beds":2,"room":7}`)), InOrder(book.Args(`{"beds":2,"room":7}`))} {
+		found = Find(tr, inv)
+		require.Len(t, found, 1)
+		require.Equal(t, "step 1: book was called with beds 3 instead of 2 (call 2, at 0s)", found[0].Text)
+	}
+}
+
 // A trace that keeps no values in clear cannot be compared by values, and the
 // finding says so.
 func TestDigestsAreNotTakenForOtherArguments(t *testing.T) {
