@@ -11,6 +11,9 @@ import (
 // functions [Exact], [InOrder], [Unordered], [AtLeast], [AtMost] and [Before] do
 // not suit as they are. Its methods make the same invariants. The zero Trajectory
 // compares every action, and a call with its retries is one step.
+//
+// A difference is told in time and space of steps times calls; where order is free,
+// time is that times the smaller of the two.
 type Trajectory struct {
 	// Action is the name of the only action that is judged. Empty: every
 	// action, each by itself.
