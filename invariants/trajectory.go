@@ -35,9 +35,9 @@ type Counted string
 const (
 	// FinalAttempts counts a call with all its retries once, as the attempt that
 	// settled it: the success, or else the last one. A call that follows a
-	// success counts anew, and so does one with a trace.Call.ID of its own: a
-	// model that asks again has made another call. A hedge does not, which is a
-	// call with the same arguments while the first is under way.
+	// success counts anew, and so does one that a model has asked for anew, where
+	// the trace has what the model said or an id of each call. A hedge does not,
+	// which is a call with the same arguments while the first is under way.
 	FinalAttempts Counted = ""
 
 	// SuccessfulAttempts counts what was answered with trace.OK, and nothing else.

@@ -166,6 +166,12 @@ func TestWhichAttemptsCount(t *testing.T) {
 // A model that asks again has made another call; a loop that sends the same call
 // again has not.
 func TestCallsWithIDsOfTheirOwnAreStepsOfTheirOwn(t *testing.T) {
+	for _, byNumber := range []bool{false, true} { // of the model's calls, where it does not keep its ids apart
+		callsWithIDs(t, byNumber)
+	}
+}
+
+func callsWithIDs(t *testing.T, byNumber bool) {
 	for ids, want := range map[string]int{"": 1, "1 1": 1, "1 2": 2, "1 2 2": 2, "1 2 1 2": 2} {
 		s := begin()
 		for range max(2, len(strings.Fields(ids))) {
@@ -173,7 +179,9 @@ func TestCallsWithIDsOfTheirOwnAreStepsOfTheirOwn(t *testing.T) {
 		}
 		tr := s.Fail("503").Trace()
 		for n, id := range strings.Fields(ids) {
-			tr.Events[1+2*n].CallID = id
+			if tr.Events[1+2*n].CallID = id; byNumber {
+				tr.Events[1+2*n].CallID, tr.Events[1+2*n].Ask = "call", int(id[0]-'0')
+			}
 		}
 		steps := make([]StepMatcher, want)
 		for i := range steps {
