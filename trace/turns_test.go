@@ -48,23 +48,3 @@ func TestResultsAreFoundUnderTheIdsThatTheProgramGave(t *testing.T) {
 		})
 	}
 }
-
-// A program gives calls ids of its own where the model gives none, or one twice.
-func TestResultsAreFoundUnderTheIDsThatTheProgramGives(t *testing.T) {
-	calls := []trace.ToolCall{{ID: "x", Tool: "a"}, {ID: "x", Tool: "b"}, {Tool: "b"}}
-	renamed := []trace.ToolCall{{ID: "x", Tool: "a"}, {ID: "x-2", Tool: "b"}, {ID: "n-3", Tool: "b"}}
-	r := &trace.Recorder{Clear: true}
-	model := func(shown trace.Prompt, said trace.Reply) {
-		r.Call(t.Context(), trace.Call{Tool: "model", Role: trace.RoleModel, Prompt: &shown}).Reply(said)
-	}
-	model(trace.Prompt{}, trace.Reply{Calls: calls})
-	model(trace.Prompt{Messages: []trace.Message{
-		{From: trace.FromModel, Calls: renamed},
-		{From: trace.FromTool, Results: []trace.ToolResult{{ID: "x", Text: "1"}, {ID: "x-2", Text: "2"}, {ID: "n-3", Text: "3"}}},
-	}}, trace.Reply{})
-	asks := r.Trace().Turns(0)[0].Asks
-	for i, want := range []string{"1", "2", "3"} {
-		require.Len(t, asks[i].Results, 1)
-		require.Equal(t, want, asks[i].Results[0].Text)
-	}
-}
