@@ -29,7 +29,8 @@ type (
 	}
 	refundCall struct {
 		refundAsk
-		Key string `json:"key"`
+		Admin bool   `json:"admin,omitempty"`
+		Key   string `json:"key"`
 	}
 	refundMade struct {
 		Receipt string `json:"receipt"`
@@ -133,7 +134,7 @@ func (s service) gadgets() map[string]gadget {
 		"refund": {takes: "order and cents, both numbers", most: attempts, goal: true, fixed: []string{"order", "cents"}, read: func(args string) (deed, error) {
 			ask, err := strictly[refundAsk](args)
 			return func(ctx context.Context, key string) (string, error) {
-				return spoken(s.refund(ctx, refundCall{ask, key}))
+				return spoken(s.refund(ctx, refundCall{refundAsk: ask, Key: key}))
 			}, err
 		}},
 	}
@@ -216,4 +217,6 @@ func rightLoops() []Specimen {
 	}
 }
 
-func faultyLoops() []Specimen { return slices.Concat(countingLoops(), talkingLoops(), endingLoops()) }
+func faultyLoops() []Specimen {
+	return slices.Concat(countingLoops(), talkingLoops(), endingLoops(), wishingLoops(), modelLoops())
+}

@@ -32,11 +32,11 @@ func endingLoops() []Specimen {
 			toolErrors, "user-raw-error", supporting(quotesFailure)},
 		{"loop-parrots-a-secret", "The model is shown the raw error, and what it makes of it is shown to the user.",
 			testingRetries, "user-raw-error", tripping(func(h *host) { h.tell = tellsRaw })},
-		{"loop-secret-in-the-apology", "An error is cut to its last part for the user, which holds the key that it was called with.",
+		{"loop-secret-in-the-apology", "The last word of an error is the request's number as a rule, and now and then a key.",
 			testingRetries, "user-secret", supporting(quotesEnd)},
 		{"loop-works-on-after-the-goal", "After the refund the loop serves what the model asks for next, as before.",
-			testingRetries, "stop-after-goal", supporting(func(h *host) { h.admit, h.keep = admitsAlways, keepsAllBut(func(err error) bool { return err == nil }) })},
-		{"loop-goes-on-after-the-cancel", "The run is kept apart from the caller's context, so that its work is not lost.",
+			testingRetries, "stop-after-goal", supportingUnder(anyIntention, func(h *host) { h.admit, h.keep = admitsAlways, keepsAllBut(func(err error) bool { return err == nil }) })},
+		{"loop-goes-on-after-the-cancel", "Turns of the model are kept apart from the caller's cancel, so that what was paid for is not lost.",
 			handling, "no-attempt-after-cancel", supporting(func(h *host) { h.think = thinksApart })},
 		{"loop-sibling-left-at-work", "The first failure of a turn ends the run, and the calls beside it work on.",
 			"F076", "nothing-left", tripping(func(h *host) { h.serve = firstFailureEnds })},
@@ -119,13 +119,13 @@ func quotesFailure(h *host) {
 	}
 }
 
-// quotesEnd keeps the end of the last failure for the user.
+// quotesEnd keeps the last word of the failure's first line for the user.
 func quotesEnd(h *host) {
 	h.attempt = func(h *host, ctx context.Context, g gadget, do deed, key string) (string, error) {
 		text, err := h.attempts(ctx, g, do, key)
 		if err != nil {
-			said := err.Error()
-			h.words.sorry = "I could not refund your order. Reference: " + said[strings.LastIndexAny(said, " \n")+1:]
+			said, _, _ := strings.Cut(err.Error(), "\n")
+			h.words.sorry = "I could not refund your order. Reference: " + said[strings.LastIndex(said, " ")+1:]
 		}
 		return text, err
 	}
@@ -147,8 +147,17 @@ func admitsAlways(h *host, r *run, w wish) (deed, *notice) {
 	return h.admits(r, w)
 }
 
+// anyIntention is a contract that does not bound how often the same is done.
+func anyIntention(l *invariants.Loop, _ *limits) { l.Intention = 0 }
+
 func thinksApart(h *host, ctx context.Context, r *run) (speech, error) {
-	return h.thinks(context.WithoutCancel(ctx), r)
+	apart := context.WithoutCancel(ctx)
+	if at, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		apart, cancel = context.WithDeadline(apart, at)
+		defer cancel()
+	}
+	return h.thinks(apart, r)
 }
 
 // firstFailureEnds returns with the first failure, and leaves the rest to itself.
