@@ -89,7 +89,7 @@ func (b *batchSkills) can(f *Fault) bool {
 func (t *tool) can(f *Fault) bool {
 	_, http := t.skills.(*route)
 	_, sink := t.skills.(recording)
-	_, thinks := t.skills.(thinking)
+	_, thinks := t.skills.(interface{ thinks() })
 	_, approves := t.skills.(approving)
 	return (t.batches() || f.Items == "") && (http || thinks || f.Body == 0) && (sink || !f.Panic) &&
 		(thinks || f.Move == MoveNone) && (approves || f.Valid == 0) && t.skills.can(f)

@@ -26,6 +26,7 @@ type exchange struct {
 	once  sync.Once
 	read  atomic.Bool // the body has been read to its end or closed
 	empty bool        // the answer holds nothing, as planned
+	turn  *modelTurn  // of a model; nil: a tool's
 
 	// The answer as it was sent, once there is one.
 	o       trace.Outcome
@@ -37,15 +38,8 @@ type exchange struct {
 }
 
 func (x *exchange) run() (*http.Response, error) {
-	if x.s.gone() {
-		return nil, x.s.buried()
-	}
-	if ctx := x.req.Context(); ctx.Err() != nil && x.s.unsent.Add(1) <= int64(x.s.limit) {
-		// net/http's own transport does not send it: no attempt reaches the tool.
-		if x.req.Body != nil {
-			x.req.Body.Close()
-		}
-		return nil, context.Cause(ctx)
+	if err := x.unsent(); err != nil {
+		return nil, err
 	}
 	in, err := double.Capture(x.req, double.Fields{Key: x.s.rec.Key, Volatile: x.r.Volatile, Borrow: true})
 	x.in = in
@@ -71,6 +65,22 @@ func (x *exchange) run() (*http.Response, error) {
 		return nil, x.unsendable(err)
 	}
 	return x.answer(&f)
+}
+
+// unsent is why no request reaches the double: its process is dead, or its context
+// over, in which net/http's own transport does not send it. Nil: it does.
+func (x *exchange) unsent() error {
+	if x.s.gone() {
+		return x.s.buried()
+	}
+	ctx := x.req.Context()
+	if ctx.Err() == nil || x.s.unsent.Add(1) > int64(x.s.limit) {
+		return nil
+	}
+	if x.req.Body != nil {
+		x.req.Body.Close()
+	}
+	return context.Cause(ctx)
 }
 
 // unsendable records a request that net/http's transport would refuse to
@@ -232,6 +242,10 @@ func (x *exchange) work() {
 func (x *exchange) over(o trace.Outcome, result []byte, err error) {
 	x.once.Do(func() {
 		if x.s.gone() {
+			return
+		}
+		if x.turn != nil {
+			x.turn.over(o, err)
 			return
 		}
 		// In this order: an action that ends between the two has the error to keep.

@@ -80,7 +80,9 @@ type Fault struct {
 	// comes in pieces ([Route].Streams). Class is trace.OK, or trace.Reset where
 	// the connection breaks behind the first half of it; with Hang nothing comes
 	// behind that half, and no end. The status says success in all three, and
-	// the tool has done its work. 0: the body comes with the status.
+	// the tool has done its work. A model's stream over the wire can give up as well,
+	// with an event that says why: trace.Transient, Throttled or QuotaExhausted
+	// ([Model.Client]). 0: the body comes with the status.
 	Body time.Duration
 
 	// Twice: the network delivers the call twice, and the tool does its work

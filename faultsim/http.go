@@ -118,7 +118,7 @@ func (r *route) can(f *Fault) bool {
 		return false
 	}
 	if f.Body > 0 {
-		return r.Streams && r.Batch == nil && !f.packed() && !f.Empty
+		return r.Streams && r.Batch == nil && !f.packed() && !f.Empty && !f.gives()
 	}
 	if f.Items != "" {
 		return r.canItems(f)

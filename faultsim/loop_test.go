@@ -35,10 +35,17 @@ type assistant struct {
 
 func (a *assistant) run(ctx context.Context, request string) (string, error) {
 	talk := []trace.Message{{From: trace.FromUser, Text: request}}
+	known := map[query]string{} // what came of a call: asked again, it is not made again
 	for range 6 {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
 		reply, err := a.model(ctx, trace.Prompt{Messages: talk, Tools: []string{"weather"}})
 		if err != nil {
 			return "", err
+		}
+		if len(reply.Calls) == 0 && (reply.Text == "" || reply.Stop != trace.StopEnd) {
+			return "", errors.New("no answer")
 		}
 		if len(reply.Calls) == 0 {
 			return reply.Text, nil
@@ -46,7 +53,10 @@ func (a *assistant) run(ctx context.Context, request string) (string, error) {
 		talk = append(talk, trace.Message{From: trace.FromModel, Text: reply.Text, Calls: reply.Calls})
 		results := trace.Message{From: trace.FromTool}
 		for _, c := range reply.Calls {
-			text, err := a.call(ctx, c)
+			text, err := a.call(ctx, c, reply.Stop, known)
+			if ctx.Err() != nil {
+				return "", ctx.Err()
+			}
 			if err != nil {
 				text = err.Error()
 			}
@@ -57,15 +67,23 @@ func (a *assistant) run(ctx context.Context, request string) (string, error) {
 	return "", errors.New("too many turns")
 }
 
-func (a *assistant) call(ctx context.Context, c trace.ToolCall) (string, error) {
+func (a *assistant) call(ctx context.Context, c trace.ToolCall, stop trace.Stop, known map[query]string) (string, error) {
 	var q query
-	if err := json.Unmarshal([]byte(c.Args), &q); err != nil || c.Tool != "weather" {
+	if err := json.Unmarshal([]byte(c.Args), &q); err != nil || c.Tool != "weather" || stop != trace.StopEnd {
 		return "", fmt.Errorf("cannot call %s with %s", c.Tool, c.Args)
 	}
-	ctx, stop := context.WithTimeout(ctx, time.Minute)
-	defer stop()
-	out, err := a.weather(ctx, q)
-	return fmt.Sprintf("%d °C", out.Celsius), err
+	if _, asked := known[q]; !asked {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		known[q] = ""
+		if out, err := a.weather(ctx, q); err == nil {
+			known[q] = fmt.Sprintf("%d °C", out.Celsius)
+		}
+	}
+	if known[q] == "" {
+		return "", errors.New("the weather is not to be had")
+	}
+	return known[q], nil
 }
 
 func assistantAdapter() faultsim.Adapter {
@@ -95,10 +113,10 @@ func TestALoopIsPlayedTurnByTurn(t *testing.T) {
 	require.Len(t, turns, 3)
 	require.Len(t, turns[0].Asks, 1)
 	require.Len(t, turns[0].Asks[0].Attempts, 1)
-	require.Equal(t, []trace.ToolResult{{ID: "call_1", Tool: "weather", Text: "weather: service unavailable", Failed: true}}, turns[0].Asks[0].Results)
+	require.Equal(t, []trace.ToolResult{{ID: "call_1", Tool: "weather", Text: "the weather is not to be had", Failed: true}}, turns[0].Asks[0].Results)
 	require.Equal(t, "call_2", turns[1].Asks[0].ID, "asked again, under another id")
-	require.Len(t, turns[1].Asks[0].Attempts, 1)
-	require.Equal(t, "It is 19 °C in Pune.", turns[2].Reply.Text)
+	require.Empty(t, turns[1].Asks[0].Attempts, "which the loop does not do")
+	require.Equal(t, "I could not do this.", turns[2].Reply.Text)
 }
 
 func TestALoopIsDrawn(t *testing.T) {

@@ -79,7 +79,7 @@ func (d *Model) reply(ctx context.Context, shown *trace.Prompt, yield func(trace
 	if d.s.gone() {
 		return said, d.s.buried()
 	}
-	p := d.s.rec.Call(ctx, trace.Call{Tool: d.t.name, Role: trace.RoleModel, Prompt: shown})
+	p := d.s.rec.Call(ctx, trace.Call{Tool: d.t.name, Role: trace.RoleModel, Prompt: shown, Definition: d.script.Version})
 	f, a := d.s.arrive(d.t, p)
 	timing := double.Timing{Latency: f.Latency, Hang: f.Hang && f.Body == 0, Deaf: f.Deaf}
 	ended := timing.Play(ctx, nil, p)
@@ -94,14 +94,34 @@ func (d *Model) reply(ctx context.Context, shown *trace.Prompt, yield func(trace
 		p.Answer(trace.Outcome{Class: f.Class, Hint: f.Hint, Advice: f.Advice}, nil, err)
 		return said, err
 	}
+	if err := d.refuses(shown); err != nil {
+		p.Answer(trace.Outcome{Class: trace.Invalid, Code: CodeConversation}, nil, err)
+		return said, err
+	}
 	whole := d.turn(a, f.Move, shown)
 	stream := stream{d: d, ctx: ctx, p: p, f: &f, yield: yield}
 	return stream.play(whole)
 }
 
+// CodeConversation is the code of a model's failure that is about the conversation
+// which it was shown: see [Script].Lenient.
+const CodeConversation = "invalid-conversation"
+
+// refuses is the error of a conversation that no provider would take; nil: it is fine.
+func (d *Model) refuses(shown *trace.Prompt) error {
+	if d.script.Lenient {
+		return nil
+	}
+	wrong := double.Complaints(*shown)
+	if len(wrong) == 0 {
+		return nil
+	}
+	return d.failure(&Fault{Class: trace.Invalid, Say: wrong[0].String()})
+}
+
 // failure is the error of the model's API.
 func (d *Model) failure(f *Fault) error {
-	if d.script.Errors != nil {
+	if _, own := d.script.Errors[f.class()]; own {
 		err := d.script.Errors.render(f)
 		if f.packed() {
 			err = f.pack(d.t.name, err)
@@ -182,18 +202,16 @@ func (d *Model) other() string {
 
 // protects reports whether the contract keeps the model from changing the argument.
 func (d *Model) protects(tool, name string) bool {
-	if d.s.loop == nil {
-		return false
-	}
-	return slices.ContainsFunc(d.s.loop.Protected, func(path string) bool {
-		own, _ := strings.CutPrefix(path, tool+".")
-		top, _, _ := strings.Cut(own, ".")
-		return top == name
+	return d.s.loop != nil && slices.ContainsFunc(d.s.loop.Protected, func(path string) bool {
+		path = strings.TrimPrefix(path, tool+".")
+		return path == name || strings.HasPrefix(path, name+".")
 	})
 }
 
 // thinking is what a model can show.
 type thinking struct{ script *Script }
+
+func (thinking) thinks() {} // which tells it, and what embeds it, from tools
 
 func (k thinking) forms() []HintForm { return []HintForm{HintSeconds} }
 
@@ -217,7 +235,7 @@ func (k thinking) can(f *Fault) bool {
 		return false // a turn has no effect
 	}
 	if f.Body > 0 {
-		return k.script.Streams && !f.packed()
+		return k.script.Streams && !f.packed() && !f.gives()
 	}
 	if k.script.Errors != nil {
 		return k.script.Errors.can(f)

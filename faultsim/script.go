@@ -27,6 +27,15 @@ type Script struct {
 	// those that are marked as failed.
 	Reads func(trace.ToolResult) bool
 
+	// Lenient lets the model take any conversation. Without it one that the APIs of the
+	// providers refuse, such as one in which a call has no result, fails as
+	// trace.Invalid, with words that say what is wrong.
+	Lenient bool
+
+	// Version is the version of the model, recorded with each of its calls; empty:
+	// none.
+	Version string
+
 	// Streams says that the loop takes its replies as a stream, by [Model.Stream], which
 	// schedules then break and hold up.
 	Streams bool

@@ -17,17 +17,17 @@ var (
 	errLost    = errors.New("connection reset")
 )
 
-// A wire is what a test does over sessions, dialled by their numbers.
-type wire struct {
+// A line is what a test does over sessions, dialled by their numbers.
+type line struct {
 	dial func(context.Context) (*Session, error)
 	call trace.Func[int, int]
 }
 
-func wired(do func(context.Context, wire) error) Adapter {
+func wired(do func(context.Context, line) error) Adapter {
 	a := homeAdapter()
 	a.Session = &invariants.Session{}
 	a.Subject = func(s *Stage) Action {
-		w := wire{s.Sessions("weather").Dial, Tool[int, int](s, "weather", nil, Errors{trace.Transient: errBusy, trace.NotConnected: errRefused, trace.Reset: errLost})}
+		w := line{s.Sessions("weather").Dial, Tool[int, int](s, "weather", nil, Errors{trace.Transient: errBusy, trace.NotConnected: errRefused, trace.Reset: errLost})}
 		return func(ctx context.Context) (any, error) { return nil, do(ctx, w) }
 	}
 	return a
@@ -35,8 +35,8 @@ func wired(do func(context.Context, wire) error) Adapter {
 
 // calls makes one call for each number, over a session that is dialled where the
 // number is new.
-func calls(over ...int) func(context.Context, wire) error {
-	return func(ctx context.Context, w wire) error {
+func calls(over ...int) func(context.Context, line) error {
+	return func(ctx context.Context, w line) error {
 		open := map[int]*Session{}
 		for _, n := range over {
 			if open[n] == nil {
@@ -86,7 +86,7 @@ func TestARefusedCallDoesNoWork(t *testing.T) {
 // No session can be opened while nothing can be reached.
 func TestDialsFailInAnOutage(t *testing.T) {
 	var errs []error
-	a := wired(func(ctx context.Context, w wire) error {
+	a := wired(func(ctx context.Context, w line) error {
 		for range 2 {
 			_, err := w.dial(ctx)
 			errs = append(errs, err)
@@ -104,7 +104,7 @@ func TestDialsFailInAnOutage(t *testing.T) {
 // Closing a session ends the calls over it, and their callers do not know what
 // became of them.
 func TestCloseEndsTheCallsOverASession(t *testing.T) {
-	a := wired(func(ctx context.Context, w wire) error {
+	a := wired(func(ctx context.Context, w line) error {
 		c, err := w.dial(ctx)
 		if err != nil {
 			return err
@@ -123,7 +123,7 @@ func TestCloseEndsTheCallsOverASession(t *testing.T) {
 
 // The end of the caller's context is no loss of the session.
 func TestACancelledCallLeavesItsSession(t *testing.T) {
-	a := wired(func(ctx context.Context, w wire) error {
+	a := wired(func(ctx context.Context, w line) error {
 		c, err := w.dial(ctx)
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func TestACancelledCallLeavesItsSession(t *testing.T) {
 
 // A loop of dials without a wait ends the trial as any other loop does.
 func TestDialsWithoutAnEndAreFound(t *testing.T) {
-	a := wired(func(ctx context.Context, w wire) error {
+	a := wired(func(ctx context.Context, w line) error {
 		for {
 			if _, err := w.dial(ctx); err == nil {
 				return nil
@@ -167,7 +167,7 @@ func TestSessionsThatCannotBeAreNamed(t *testing.T) {
 		}
 		require.ErrorContains(t, Trial(t, a, Schedule{}).Err, want)
 	}
-	bare := wired(func(ctx context.Context, w wire) error { _, err := w.call(ctx, 0); return err })
+	bare := wired(func(ctx context.Context, w line) error { _, err := w.call(ctx, 0); return err })
 	require.ErrorContains(t, Trial(t, bare, Schedule{}).Err, "weather was called without a session")
 	bad := wired(calls(1))
 	bad.Session = &invariants.Session{Dials: -1}

@@ -17,10 +17,26 @@ func (f *Fault) validBody() error {
 		return nil
 	case f.Hang && f.Class != 0:
 		return errors.New("Body and Hang with a Class contradict each other: a body that stops half-way has no class; clear Class")
-	case !f.Hang && f.class() != trace.OK && f.Class != trace.Reset:
+	case !f.whole() && !f.halves() && !f.gives():
 		return errors.New("Body is about the answer of a success, and about one that breaks (trace.Reset) or stops (Hang) half-way: clear it, or change Class")
 	}
 	return nil
+}
+
+// whole reports whether the answer is all that was asked for.
+func (f *Fault) whole() bool { return !f.Hang && f.class() == trace.OK }
+
+// halves reports whether the connection leaves the caller with half of the answer.
+func (f *Fault) halves() bool { return f.Hang || f.Class == trace.Reset }
+
+// gives reports whether the answer gives up half-way and says why, as only the stream
+// of a model's API does.
+func (f *Fault) gives() bool {
+	switch f.Class {
+	case trace.Transient, trace.Throttled, trace.QuotaExhausted:
+		return f.Body > 0 && !f.Hang
+	}
+	return false
 }
 
 // takes is how long the answer takes, from the arrival of the call to its end.

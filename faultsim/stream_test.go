@@ -202,7 +202,7 @@ func TestBodiesAreDrawnForStreamsOnly(t *testing.T) {
 
 func TestBodyInPiecesIsHeldToItsRoute(t *testing.T) {
 	for text, want := range map[string]string{
-		"report 1 transient body=1s":  "line 3: body= is about the answer of a success",
+		"report 1 forbidden body=1s":  "line 3: body= is about the answer of a success",
 		"report 1 reset hang body=1s": "line 3: body= is about the answer of a success",
 		"report 1 ok body=":           "line 3: body= has no value",
 	} {
@@ -222,6 +222,8 @@ func TestBodyInPiecesIsHeldToItsRoute(t *testing.T) {
 		return func(ctx context.Context) (any, error) { return whole(ctx, client) }
 	}
 	require.ErrorContains(t, faultsim.Trial(t, plain, s).Err, `report cannot answer as attempt 1 plans: reset body=1s`)
-	bad := faultsim.One(faultsim.Fault{Class: trace.Transient, Body: time.Second})
+	given := faultsim.One(faultsim.Fault{Class: trace.Transient, Body: time.Second})
+	require.ErrorContains(t, faultsim.Trial(t, streaming(nil, whole), given).Err, "report cannot answer as attempt 1 plans: transient body=1s", "only a model gives up within its answer")
+	bad := faultsim.One(faultsim.Fault{Class: trace.Forbidden, Body: time.Second})
 	require.ErrorContains(t, faultsim.Trial(t, streaming(nil, whole), bad).Err, "attempt 1: Body is about the answer of a success")
 }

@@ -120,6 +120,33 @@
 // A retry budget gives no further rights. [AllowedTools] names the tools that an
 // action may call, and finds the one that it turned to when those were down.
 //
+// # Trajectories
+//
+// Which calls a run makes is a rule of its own, apart from how each is retried. A
+// [Step] names a tool and what its arguments have to be: all of them
+// (StepMatcher.Args), some (Partial, Only), what a function says (Where), or
+// anything. Five rules compare each action's calls with a list of steps, and a
+// sixth orders two:
+//
+//	            order   a step without a call   a call without a step
+//	Exact       yes     a fault                 a fault
+//	InOrder     yes     a fault                 fine
+//	Unordered   free    a fault                 a fault
+//	AtLeast     free    a fault                 fine
+//	AtMost      free    fine                    a fault
+//
+// [Before] wants one call answered before another is made. A call with its retries
+// is one step, unless a [Trajectory] says otherwise. A finding takes calls for
+// steps so that most of them fit, tells the first difference, and shows both lists
+// beside each other.
+//
+//	invariants.Verify(t, tr, invariants.InOrder(
+//		invariants.Step("search").Args(`{"city":"Pune"}`),
+//		invariants.Step("book").Partial(map[string]any{"room": 7})))
+//
+// Where faults are drawn, an action that one of them ends has made some of the
+// steps only: say Trajectory{Succeeded: true}.
+//
 // # Failures in a row
 //
 // [EscalatesAfter] counts failed actions over the trace, which is one turn of an
@@ -274,5 +301,6 @@
 //   - The items of a batch after a restart, and a budget that goes on over the
 //     death of the process before the first attempt: what was written down by
 //     then is not seen.
+//   - Of a trajectory, whether calls that run at once were meant to: order is that in which the tools were reached. A step that a cache serves is a hit, and no call.
 //   - The windows are exact. They suit virtual time, not recordings in real time.
 package invariants

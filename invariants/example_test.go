@@ -2,8 +2,10 @@ package invariants_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rehearse-go/rehearse/internal/tracetest"
@@ -165,6 +167,88 @@ func ExampleInvariant() {
 	// Output:
 	// cheap: forecast: 4 calls
 	//     advice: plan before calling
+}
+
+// tripTo is a run in which the tools were called one after another.
+func tripTo(room string) *trace.Trace {
+	return tracetest.New().Begin("trip").
+		Call("search", `{"city":"Pune"}`).Answer(trace.Transient).
+		Wait(time.Second).
+		Call("search", `{"city":"Pune"}`).Answer(trace.OK).
+		Call("book", `{"guest":{"name":"Ann"},"room":`+room+`}`).Answer(trace.OK).
+		After(time.Second).
+		Call("mail", `{"to":"ann@example.com"}`).Answer(trace.OK).
+		End().Trace()
+}
+
+// The agent has to search and then to book room 7; what else it calls is free. It
+// booked another one.
+func ExampleInOrder() {
+	found := invariants.Find(tripTo("8"), invariants.InOrder(
+		invariants.Step("search").Args(`{"city":"Pune"}`),
+		invariants.Step("book").Partial(map[string]any{"room": 7})))
+	fmt.Print(found[0])
+	// Output:
+	// trajectory-in-order: trip: step 2: book was called with room 8 instead of 7 (call 2, at 1s)
+	//     advice: look at where the program takes its arguments from, or say Partial or Only where not all of them count
+	//     wanted                       called
+	//     1 search {"city":"Pune"}  =  1 search {"city":"Pune"} at 1s
+	//     2 book {"room":7} …       ≠  2 book {"guest":{"name":"Ann"},"room":8} at 1s
+	//                                  3 mail {"to":"ann@example.com"} at 2s
+}
+
+// The retry of the search is no step of its own, and no other call may be made.
+func ExampleExact() {
+	search, book := invariants.Step("search"), invariants.Step("book")
+	for _, f := range invariants.Find(tripTo("7"), invariants.Exact(search, book)) {
+		fmt.Println(f.Text)
+	}
+	// Output: mail is not in the trajectory (call 3, at 2s)
+}
+
+// Where the order of the calls is the model's to choose.
+func ExampleUnordered() {
+	tr := tripTo("7")
+	mail, search, book := invariants.Step("mail"), invariants.Step("search"), invariants.Step("book")
+	fmt.Println(len(invariants.Find(tr, invariants.Unordered(mail, search, book), invariants.AtLeast(mail, search))))
+	for _, f := range invariants.Find(tr, invariants.AtMost(mail, search)) {
+		fmt.Println(f.Text)
+	}
+	// Output:
+	// 0
+	// book is not in the trajectory (call 2, at 1s)
+}
+
+// No booking without a look at the rules first, whatever else the agent does.
+func ExampleBefore() {
+	for _, f := range invariants.Find(tripTo("7"), invariants.Before(invariants.Step("rules"), invariants.Step("book"))) {
+		fmt.Println(f.Text)
+	}
+	// Output: book was called before rules had been called (at 1s)
+}
+
+// Where every attempt is to be seen, or one action of several is meant.
+func ExampleTrajectory() {
+	every := invariants.Trajectory{Action: "trip", Counted: invariants.AllAttempts}
+	search := invariants.Step("search")
+	fmt.Println(len(invariants.Find(tripTo("7"), every.Exact(search, search, invariants.Step("book"), invariants.Step("mail")))))
+	// Output: 0
+}
+
+// A recorded call as a step, of which two fields count, and a step that a function
+// decides.
+func ExampleStepMatcher() {
+	recorded := `{"guest":{"name":"Ann","card":"4111"},"room":7,"request":"r-1"}`
+	book := invariants.Step("book").Args(recorded).Only("room", "guest.name")
+	mail := invariants.Step("mail").Where(func(args json.RawMessage) error {
+		var m struct{ To string }
+		if err := json.Unmarshal(args, &m); err != nil || strings.HasSuffix(m.To, "@example.com") {
+			return err
+		}
+		return fmt.Errorf("%s is no address of ours", m.To)
+	})
+	fmt.Println(len(invariants.Find(tripTo("7"), invariants.InOrder(book, mail))))
+	// Output: 0
 }
 
 // The contract of a tool, held against two calls with one key.

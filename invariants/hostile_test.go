@@ -53,9 +53,39 @@ func everything() [][]Invariant {
 			Attributed(), PhysicalAttempts(2), RetryOwners(map[trace.Class]string{trace.Transient: "sdk", trace.Throttled: "app"}),
 			ItemsNamed(), BatchRetry(), RefreshShared(), RefreshedOnce(wild), SameArguments(), OperatorRetry(wild), NoOverlap(), WholeAttempt(wild),
 		},
+		trajectories(), everyLoop().Invariants(wild), nowhere,
 		nothingHolds().Invariants(), {CircuitBreaker(Breaker{Window: 1000, Rate: math.NaN(), Probes: -1}), WithinAllowance(Allowance{Calls: -1, Time: -1})},
 	}
 }
+
+// trajectories are rules of every way to compare, with steps that the traces have
+// in part, and some that nobody can read.
+func trajectories() (rules []Invariant) {
+	city := map[string]any{"city": "Pune"}
+	steps := []StepMatcher{
+		Step("weather").Partial(city), Step("weather").Args(`{"city":"Pune","n":1}`).Only("city"), Step("bank").Args(nil),
+		Step("weather").Where(inIndia), Step("weather").Args("[1]"), Step("weather"),
+	}
+	for _, t := range []Trajectory{{}, {Counted: AllAttempts}, {Counted: SuccessfulAttempts, Action: "a"}, {Succeeded: true}} {
+		rules = append(rules, t.Exact(steps...), t.InOrder(steps[1:4]...), t.Unordered(steps...), t.AtLeast(steps[2:]...), t.AtMost(steps[:3]...),
+			t.Before(steps[0], steps[2]), t.Before(steps[5], steps[5]), t.Exact())
+	}
+	return append(rules, InOrder(), Exact(Step("")), Before(Step("weather").Args("{"), Step("weather").Where(nil)), Trajectory{Counted: "?"}.AtMost(steps...))
+}
+
+
+// everyLoop is the contract of a loop in which each field says something.
+func everyLoop() Loop {
+	return Loop{
+		ID: "loop/v1", Turns: 2, Attempts: 3, Intention: 2, Failing: 1, PerTool: 1, EscalateAfter: 2, Count: CountEach, Rejections: 1, Tokens: 100,
+		Tools: []string{"weather", "bank"}, Protected: []string{"city", "bank.city"}, Correct: Correct{Once: true, Fields: []string{"unit"}},
+		Approve: []string{"bank"}, Goal: "bank", AfterGoal: []string{"weather"}, Evidence: []string{"sunny"}, Never: []string{"boom"},
+		Orders: []string{"admin=true", "bank"}, Model: Policy{ID: "model/v1", MaxAttempts: 2, Retry: []trace.Class{trace.Transient}, Repeatable: true},
+	}
+}
+
+// nowhere are the rules of a loop that contradicts itself.
+var nowhere = Loop{Turns: -1, Goal: "x", Tools: []string{""}, Count: "sheep", Model: Policy{ID: "x"}}.Invariants(Policy{})
 
 // nothingHolds is a contract in which nothing holds together.
 func nothingHolds() Contract {
@@ -80,14 +110,16 @@ func hostile() *rapid.Generator[*trace.Trace] {
 		return rapid.Map(rapid.SampledFrom(texts), func(s string) json.RawMessage { return json.RawMessage(s) })
 	}
 	numbers := rapid.SampledFrom([]int{0, 0, 1, 2, 3, 9, math.MaxInt})
-	args := values("", `{"city":"Pune"}`, `{"city":"Agra"}`, "null", `[1]`, `"x"`)
-	results := values("", `"sunny"`, "null", `{"message":"failed at main.go:12","retryable":true,"attempts":1e400}`, `{"tool":3,"error":{"code":[]},"next":[1]}`)
+	args := values("", `{"tool":"bank","arguments":{"city":"Pune"}}`, `{"city":"Pune","admin":true}`, `{"city":"Pune"}`, `{"city":"Agra"}`, "null", `[1]`, `"x"`)
+	const model = int(trace.RoleModel)
+	results := values("", `"sunny"`, `{"approved":true,"expires":"0001-01-02T00:00:00Z"}`, `"admin=true, it is done"`, "null", `{"message":"failed at main.go:12","retryable":true,"attempts":1e400}`, `{"tool":3,"error":{"code":[]},"next":[1]}`)
 	items := rapid.SampledFrom([]trace.Items{"", "", "a:ok,b:throttled", "a:ok", "b:reset,b:ok", ":ok"})
 	event := rapid.Custom(func(t *rapid.T) trace.Event {
 		e := trace.Event{
 			Kind:   rapid.SampledFrom(kinds()).Draw(t, "kind"),
 			Action: few("", "a", "a", "b").Draw(t, "action"), Tool: few("weather", "weather", "bank", "log", "audit", "ends", "").Draw(t, "tool"),
-			Role:    trace.Role(rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2, 3, 4, 5, 6, int(trace.RoleConnect)}).Draw(t, "role")),
+			Role:    trace.Role(rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2, 3, 4, 5, 6, int(trace.RoleConnect), model, model, model, int(trace.RoleAgent), int(trace.RoleApproval)}).Draw(t, "role")),
+			Ask:     numbers.Draw(t, "ask"),
 			Reason:  trace.Reason(rapid.IntRange(0, int(trace.ReasonEscalated)).Draw(t, "reason")),
 			Session: numbers.Draw(t, "session"), Definition: few("", "1", "2").Draw(t, "definition"),
 			Call: numbers.Draw(t, "call"), Layer: few("", "app", "app/sdk").Draw(t, "layer"),
@@ -101,6 +133,9 @@ func hostile() *rapid.Generator[*trace.Trace] {
 			},
 			Result: results.Draw(t, "result"), Want: results.Draw(t, "want"), Error: few("", "", "boom", "a\nb").Draw(t, "error"),
 			Cause: rapid.SampledFrom([]int{0, -1, 1, 9}).Draw(t, "cause"), Count: numbers.Draw(t, "count"),
+		}
+		if rapid.IntRange(0, 2).Draw(t, "talks") == 0 {
+			e.Prompt, e.Reply = prompts().Draw(t, "prompt"), replies().Draw(t, "reply")
 		}
 		return e
 	})
@@ -135,10 +170,48 @@ func hostile() *rapid.Generator[*trace.Trace] {
 	})
 }
 
+// prompts and replies draw what a model may be shown and say, and what it may not.
+func prompts() *rapid.Generator[*trace.Prompt] {
+	return rapid.Custom(func(t *rapid.T) *trace.Prompt {
+		message := rapid.Custom(func(t *rapid.T) trace.Message {
+			result := rapid.Custom(func(t *rapid.T) trace.ToolResult {
+				return trace.ToolResult{
+					ID: rapid.SampledFrom([]string{"", "c1", "c2"}).Draw(t, "id"), Tool: rapid.SampledFrom([]string{"", "weather"}).Draw(t, "tool"),
+					Text: rapid.SampledFrom([]string{"", "down", "sunny"}).Draw(t, "text"), Failed: rapid.Bool().Draw(t, "failed"),
+				}
+			})
+			return trace.Message{
+				From: trace.Speaker(rapid.SampledFrom([]string{"system", "user", "model", "model", "tool", ""}).Draw(t, "from")),
+				Text: rapid.SampledFrom([]string{"", "hello", "admin=true"}).Draw(t, "text"), Calls: wishes().Draw(t, "calls"),
+				Results: rapid.SliceOfN(result, 0, 2).Draw(t, "results"),
+			}
+		})
+		return &trace.Prompt{
+			Messages: rapid.SliceOfN(message, 0, 4).Draw(t, "messages"), Tokens: rapid.SampledFrom([]int{0, 60, -1, math.MaxInt}).Draw(t, "tokens"),
+			Tools: rapid.SampledFrom([][]string{nil, {}, {"weather"}, {"weather", "log"}}).Draw(t, "tools"),
+		}
+	})
+}
+
+func replies() *rapid.Generator[*trace.Reply] {
+	return rapid.Custom(func(t *rapid.T) *trace.Reply {
+		return &trace.Reply{Text: rapid.SampledFrom([]string{"", "it is done"}).Draw(t, "text"), Calls: wishes().Draw(t, "calls"), Tokens: rapid.SampledFrom([]int{0, 60, math.MaxInt}).Draw(t, "tokens")}
+	})
+}
+
+func wishes() *rapid.Generator[[]trace.ToolCall] {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) trace.ToolCall {
+		return trace.ToolCall{
+			ID: rapid.SampledFrom([]string{"", "c1", "c2"}).Draw(t, "id"), Tool: rapid.SampledFrom([]string{"weather", "bank", "none", ""}).Draw(t, "tool"),
+			Args: rapid.SampledFrom([]string{"", `{"city":"Pune"}`, `{"city":"Agra"}`, `{"ci`, "null"}).Draw(t, "args"),
+		}
+	}), 0, 3)
+}
+
 // kinds lists the kinds of events, those that rules look at most more than once.
 func kinds() []trace.Kind {
 	list := []trace.Kind{trace.KindBegin, trace.KindBegin, trace.KindCall, trace.KindCall, trace.KindCall, trace.KindAnswer, trace.KindAnswer, trace.KindAnswer, trace.KindEnd}
-	for k := trace.KindBegin; k <= trace.KindRestart; k++ {
+	for k := trace.KindBegin; k <= trace.KindSay; k++ {
 		list = append(list, k)
 	}
 	return list
@@ -147,7 +220,11 @@ func kinds() []trace.Kind {
 // soundly judges the trace by every rule: none may panic, and what is found
 // must be fit to be shown.
 func soundly(t interface{ Fatalf(string, ...any) }, tr *trace.Trace) {
-	for n, rules := range everything() {
+	soundlyBy(t, tr, everything())
+}
+
+func soundlyBy(t interface{ Fatalf(string, ...any) }, tr *trace.Trace, contracts [][]Invariant) {
+	for n, rules := range contracts {
 		for _, rule := range rules {
 			if v := rule.Check(tr); len(v.Findings) > 0 && v.Applied == 0 {
 				t.Fatalf("contract %d: %s is broken and never applied:\n%s", n, rule.Name, tr.Timeline())
@@ -155,7 +232,7 @@ func soundly(t interface{ Fatalf(string, ...any) }, tr *trace.Trace) {
 		}
 		found := Find(tr, rules...)
 		for _, f := range found {
-			if f.Invariant == "" || f.Text == "" || strings.ContainsAny(f.Text, "\n\r") {
+			if f.Invariant == "" || f.Text == "" || strings.ContainsAny(f.Text, "\n\r") || strings.Contains(f.Detail, "\n\n") {
 				t.Fatalf("contract %d: %q is no finding that can be shown:\n%s", n, f, tr.Timeline())
 			}
 			for i, e := range f.Events {

@@ -44,6 +44,7 @@ type Finding struct {
 	Text      string // what happened, with numbers; useful alone
 	Advice    string // what to look at or do; empty: none
 	Events    []int  // indices of the events that show it, in order
+	Detail    string // lines that show more, such as two lists beside each other; empty: none
 }
 
 // Find checks the invariants in their order and returns what is broken; nil

@@ -36,7 +36,7 @@ type cutter struct {
 type cutting struct {
 	a      *trace.Action
 	groups map[grouping]string // → name of the action
-	active []string         // those that were called since a model was
+	active []string            // those that were called since a model was
 	skip   bool
 }
 

@@ -65,8 +65,8 @@ func (r *run) changes(v *Verdict, states map[string]*shielded, k *wish) {
 		return
 	}
 	now := chosen(json.RawMessage(k.Args), paths)
-	if now == "" {
-		return
+	if now == "" || now == "{}" && s.asked[now] {
+		return // there is nothing to protect
 	}
 	v.Applied++
 	if s.asked[now] || r.allowed(k) {

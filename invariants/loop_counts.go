@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"fmt"
+	"sort"
 
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -61,7 +62,7 @@ func (l *Loop) refusalFinal(p *Policy) Invariant {
 			before := refused[k]
 			switch {
 			case before == nil:
-			case before.ask != w.ask && before.shows() < w.event:
+			case before.shows() < w.event && (before.ask != w.ask || r.thoughtBetween(before.shows(), w.event)):
 				v.report(r.a, fmt.Sprintf("%s was called again with the same arguments, and had answered %v in an earlier ask", w.tool, before.class),
 					"keep what was refused for the length of the run, and answer an ask for it from there", before.shows(), w.event)
 				return v
@@ -73,6 +74,17 @@ func (l *Loop) refusalFinal(p *Policy) Invariant {
 		}
 		return v
 	})
+}
+
+// thoughtBetween reports whether a model was asked between two events.
+func (r *run) thoughtBetween(from, to int) bool {
+	i := sort.Search(len(r.talks), func(i int) bool { return r.talks[i].event > from })
+	for ; i < len(r.talks) && r.talks[i].event < to; i++ {
+		if r.tr.Events[r.talks[i].event].Role == trace.RoleModel {
+			return true
+		}
+	}
+	return false
 }
 
 // failingBounded is: an intention fails so many times in a row at most, whether or

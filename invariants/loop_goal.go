@@ -41,11 +41,8 @@ func (l *Loop) claimAfterSuccess(p *Policy) Invariant {
 		_, goal := r.reached()
 		for i := range r.spoken {
 			s := &r.spoken[i]
-			early, event := s.before(goal)
-			if strings.TrimSpace(early) == "" {
-				continue
-			}
-			if v.Applied++; l.claims(early) {
+			v.Applied++
+			if early, event := s.before(goal); strings.TrimSpace(early) != "" && l.claims(early) {
 				v.report(r.a, fmt.Sprintf("the user was told %q, and %s", short([]byte(early)), r.unreachedBy(event)), advice, event)
 				return v
 			}
@@ -175,7 +172,7 @@ func (l *Loop) failureTold(p *Policy) Invariant {
 		}
 		v.Applied++
 		if r.succeeded() && r.told(event) == "" {
-			v.report(r.a, "the run ended without an error and without a word to the user, and its last call had failed",
+			v.report(r.a, "the run ended without an error and without a word to the user, and "+r.lacks(),
 				"tell the user what could not be done, in words of the program's own where the model has none", event, r.a.EndEvent)
 		}
 		return v
@@ -206,6 +203,14 @@ func (r *run) undone() int {
 	return -1
 }
 
+// lacks words what was not done.
+func (r *run) lacks() string {
+	if r.l.Goal != "" {
+		return r.unreachedBy(r.a.EndEvent)
+	}
+	return "its last call had failed"
+}
+
 // evidenceFirst is: what only a tool's success can hold is in no text for the user
 // before it ("no tool result invented", Testing Agent Tool-Call Retry Behavior).
 func (l *Loop) evidenceFirst(p *Policy) Invariant {
@@ -216,11 +221,8 @@ func (l *Loop) evidenceFirst(p *Policy) Invariant {
 		for _, text := range l.Evidence {
 			had := r.firstWith(text)
 			for i := range r.spoken {
-				early, event := r.spoken[i].before(had)
-				if early == "" {
-					continue
-				}
-				if v.Applied++; strings.Contains(early, text) {
+				v.Applied++
+				if early, event := r.spoken[i].before(had); strings.Contains(early, text) {
 					v.report(r.a, fmt.Sprintf("the user was told %q, which no tool had answered", text),
 						"take what is told from the answers of tools, and check the words of the model against them", event)
 					return v

@@ -7,10 +7,9 @@ import "fmt"
 // field:
 //
 //   - of the run: no-panic, no-spin, returns, one-terminal, nothing-left,
-//     no-effect-after-end, and for every call, those of models, other agents and
-//     approvals included, no-call-on-dead-context, no-attempt-after-end,
-//     no-attempt-after-cancel, cancel-reaches-tool, ends-at-cancel and
-//     within-deadline
+//     cancel-reaches-tool, ends-at-cancel, no-effect-after-end; and for every call,
+//     those of models, other agents and approvals included, no-call-on-dead-context,
+//     no-attempt-after-end, no-attempt-after-cancel and within-deadline
 //   - of the conversation: reply-kept, one-result, result-marked, prompt-resent and
 //     order-in-place
 //   - of what the model asks for: tools-offered, arguments-whole, refusal-final,
@@ -51,12 +50,10 @@ func (l Loop) Invariants(p Policy) []Invariant {
 // whole lists the rules of the run as a whole.
 func (l *Loop) whole() []Invariant {
 	list := []Invariant{NoPanic(), NoSpin(), Returns()}
-	for _, inv := range []Invariant{
-		NoCallOnDeadContext(), NoAttemptAfterEnd(), NoAttemptAfterCancel(), CancelReachesTool(), EndsAtCancel(), WithinDeadline(),
-	} {
+	for _, inv := range []Invariant{NoCallOnDeadContext(), NoAttemptAfterEnd(), NoAttemptAfterCancel(), WithinDeadline()} {
 		list = append(list, inv.on("", everyCall))
 	}
-	return append(list, NoEffectAfterEnd(), OneTerminal(), NothingLeft())
+	return append(list, CancelReachesTool(), EndsAtCancel(), NoEffectAfterEnd(), OneTerminal(), NothingLeft())
 }
 
 // limits lists the rules that count.

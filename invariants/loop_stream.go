@@ -47,8 +47,8 @@ func (r *run) streamed(t *trace.Turn, n int) (text string, last int) {
 		}
 	case t.Next >= 0:
 		to = t.Next
-	case t.Answer < 0:
-		return "", -1
+	case t.Answer < 0 && r.answerTo(from) >= 0:
+		to = r.answerTo(from)
 	}
 	var b strings.Builder
 	for _, e := range r.saidBetween(from, to) {

@@ -111,7 +111,8 @@ func same(a, b *Finding) bool {
 	return a.Action == b.Action && len(a.Events) > 0 && slices.Equal(a.Events, b.Events)
 }
 
-// String is the finding in two lines: what broke, and the advice.
+// String is the finding in two lines, what broke and the advice, and below them
+// what shows more.
 func (f Finding) String() string {
 	where := ""
 	if f.Action != "" {
@@ -120,6 +121,9 @@ func (f Finding) String() string {
 	s := fmt.Sprintf("%s: %s%s\n", f.Invariant, where, f.Text)
 	if f.Advice != "" {
 		s += "    advice: " + f.Advice + "\n"
+	}
+	for line := range strings.Lines(f.Detail) {
+		s += "    " + line
 	}
 	return s
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/rehearse-go/rehearse/internal/kept"
 )
 
-var flagAccept = flag.Bool("rehearse.accept", false, "rehearse: write the matrix's baselines anew, and so accept what has changed")
+var flagAccept = flag.Bool("rehearse.accept", false, "rehearse: write the matrix's baselines and the rates of samples anew, and so accept what has changed")
 
 const baselineHeader = "rehearse baseline 1"
 

@@ -23,6 +23,25 @@ func ExampleRun() {
 	_ = TestMatrix // go test runs it
 }
 
+// One scenario over two versions of a model. A factory makes each sample by its number.
+func ExampleSample() {
+	TestModels := func(t *testing.T) {
+		matrix.Sample(t, matrix.Samples{
+			N:         40,
+			Scenarios: []matrix.Scenario{{Name: "unavailable", Schedule: faultsim.One(faultsim.Fail(trace.Transient))}},
+			Variants: []matrix.Variant{
+				{Name: "model", Version: "2026-10", Adapter: model(careful)},
+				{Name: "candidate", Version: "2026-11", Adapter: model(steady), Replaces: "model"},
+			},
+			Hard: func(c invariants.Contract) []invariants.Invariant {
+				return []invariants.Invariant{invariants.MaxAttempts(c.Policy.MaxAttempts), invariants.SameArguments(), invariants.HonestEnding()}
+			},
+			Soft: []matrix.Soft{{Name: "asked for the city", Pass: askedForPune, AtLeast: 0.8}},
+		})
+	}
+	_ = TestModels // go test runs it
+}
+
 var adapter = loop(read)
 
 func TestMatrixOfTheExample(t *testing.T) { matrix.Run(t, adapter) }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/trace"
@@ -70,25 +69,7 @@ func (g *grid) String() string {
 	for _, l := range g.lines {
 		cells = append(cells, l.cells(g.served))
 	}
-	widths := make([]int, len(cells[0]))
-	for _, row := range cells {
-		for i, c := range row[:len(row)-1] {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
-		}
-	}
-	var b strings.Builder
-	b.WriteString(g.title + "\n")
-	for _, row := range cells {
-		for i, c := range row {
-			if i == len(row)-1 {
-				b.WriteString(c)
-				continue
-			}
-			b.WriteString(c + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c)+2))
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
+	return g.title + "\n" + aligned(cells)
 }
 
 func (l *line) cells(served bool) []string {

@@ -35,7 +35,7 @@ func loopRows() []Row {
 		{Name: "loop-order-in-an-error", Proves: "An order in the words of an error is data, whatever the model makes of it.", Schedule: loop{tool: ordering, model: from(2, move(faultsim.MoveObey))}.schedule},
 		{Name: "loop-other-tool", Proves: "In an outage no tool is called that the run may not use.", Schedule: loop{tool: downFor(16), model: from(2, move(faultsim.MoveOther))}.schedule},
 		{Name: "loop-secret-in-an-error", Proves: "A secret in the words of an error does not reach the user.", Schedule: loop{tool: leaking, model: from(2, move(faultsim.MoveParrot))}.schedule},
-		{Name: "loop-model-throttled", Proves: "A throttled model is asked again as its policy says.", Schedule: loop{model: from(1, faultsim.Fault{Class: trace.Throttled, Hint: 2 * time.Second})}.schedule},
+		{Name: "loop-model-throttled", Proves: "A throttled model is asked again as its policy says.", Schedule: modelThrottled},
 		{Name: "loop-model-fails-later", Proves: "A failure of the model behind a tool's work loses none of it.", Schedule: loop{model: from(2, faultsim.Fail(trace.Transient))}.schedule},
 		{Name: "loop-model-down", Proves: "A model that is down ends the run, and is not asked without end.", Schedule: loop{model: slices.Repeat([]faultsim.Fault{faultsim.Fail(trace.Transient)}, 16)}.schedule},
 		{Name: "loop-model-rejects", Proves: "A request that the provider rejects is not sent again as it was.", Schedule: loop{model: from(1, faultsim.Fail(trace.Invalid))}.schedule},
@@ -184,4 +184,13 @@ func newRequest(s Setting) (faultsim.Schedule, error) {
 	sched, err := loop{tool: lasting(time.Second), cancel: 500*time.Millisecond + 3}.schedule(s)
 	sched.Actions = append(sched.Actions, faultsim.Plan{})
 	return sched, err
+}
+
+// modelThrottled asks for a wait where the model's failures can.
+func modelThrottled(s Setting) (faultsim.Schedule, error) {
+	hinted := loop{model: []faultsim.Fault{faultsim.Throttle(2 * time.Second)}}
+	if sched, err := hinted.schedule(s); err == nil {
+		return sched, nil
+	}
+	return loop{model: []faultsim.Fault{faultsim.Fail(trace.Throttled)}}.schedule(s)
 }

@@ -19,10 +19,10 @@ import (
 func (t *Tool[In, Out]) Call(ctx context.Context, in In) (Out, error) {
 	var none Out
 	args, key := t.fields.Take(trace.Marshal(in))
-	a := t.arrive(ctx, args, key, "", func() { t.args = append(t.args, double.Clone(in)) })
+	a := t.arrive(ctx, trace.Call{Args: args, Key: key}, func() { t.args = append(t.args, double.Clone(in)) })
 	if a.step == nil {
 		t.t.Helper()
-		return none, t.extra(a)
+		return none, t.extra(a, t.arguments(args))
 	}
 	say := &a.step.Answer
 	if say.done {
@@ -105,13 +105,6 @@ func (t *Tool[In, Out]) run(ctx context.Context, in In, a arrival[answer[In, Out
 	}
 	returned = true
 	say.outcome = t.classify(say.err)
-}
-
-func (t *Tool[In, Out]) classify(err error) trace.Outcome {
-	if _, ours := errors.AsType[*Conflict](err); ours || err == nil || t.rec.Classify == nil {
-		return trace.Classify(err)
-	}
-	return t.rec.Classify(err)
 }
 
 // CallJSON is the tool for code that hands over arguments as JSON, as a model

@@ -14,8 +14,8 @@ import (
 	"github.com/rehearse-go/rehearse/trace"
 )
 
-// A desk is what a tool and a route have in common: a script, the way to the
-// test, and where calls are written down. A is an answer of the script.
+// A desk is what a tool, a route and a model have in common: a script, the way to
+// the test, and where calls are written down. A is an answer of the script.
 type desk[A any] struct {
 	name   string
 	made   double.Pos // where the tool or route was made
@@ -129,6 +129,39 @@ func (d *desk[A]) deaf(at double.Pos) {
 	})
 }
 
+// fails returns how a step reads that fails with err, and the error that it has.
+func (d *desk[A]) fails(name string, at double.Pos, class trace.Class, err error, done bool, success string) (trace.Outcome, error) {
+	d.t.Helper()
+	advice := unfitClass(class, done, success)
+	switch {
+	case err == nil:
+		d.misuse(fmt.Sprintf("%s(%s, nil)", name, className(class)), at, "a nil error is a success; give an error, or use "+success)
+		err = errors.New("scripted: a failure without an error")
+	case advice != "":
+		d.misuse(fmt.Sprintf("%s(%s, …)", name, className(class)), at, advice)
+	}
+	outcome := trace.Classify(err)
+	outcome.Class = class
+	return outcome, err
+}
+
+// classify reads the error of a step's function.
+func (d *desk[A]) classify(err error) trace.Outcome {
+	if _, ours := errors.AsType[*Conflict](err); ours || err == nil || d.rec.Classify == nil {
+		return trace.Classify(err)
+	}
+	return d.rec.Classify(err)
+}
+
+// setHint lets a failure ask for a wait, unless it returns advice.
+func setHint(o *trace.Outcome, wait time.Duration) (advice string) {
+	if wait < 0 {
+		return "nobody asks for a wait in the past; give 0 or more"
+	}
+	o.Hint = wait
+	return ""
+}
+
 // An arrival is a call that has been written down.
 type arrival[A any] struct {
 	trace.Pending
@@ -139,12 +172,12 @@ type arrival[A any] struct {
 
 // arrive writes the call down and takes its step. note runs in the same order
 // as the calls are numbered, and must not wait.
-func (d *desk[A]) arrive(ctx context.Context, args json.RawMessage, key, credential string, note func()) arrival[A] {
+func (d *desk[A]) arrive(ctx context.Context, c trace.Call, note func()) arrival[A] {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	note()
-	a := arrival[A]{args: args}
-	a.Pending = d.rec.Call(ctx, trace.Call{Tool: d.name, Role: d.role, Args: args, Key: key, Credential: credential})
+	c.Tool, c.Role = d.name, d.role
+	a := arrival[A]{args: c.Args, Pending: d.rec.Call(ctx, c)}
 	a.step, a.call = d.script.Take()
 	return a
 }
@@ -161,15 +194,16 @@ func (a *arrival[A]) guard(returned *bool) {
 	}
 }
 
-// extra reports a call for which there is no step and returns its error.
-func (d *desk[A]) extra(a arrival[A]) error {
+// extra reports a call for which there is no step and returns its error. what is a
+// line that shows what it came with; see arguments.
+func (d *desk[A]) extra(a arrival[A], what string) error {
 	d.t.Helper()
 	d.mu.Lock()
 	text := fmt.Sprintf("scripted: %s: call %d is one too many: %s", d.name, a.call, d.scope())
 	broken := d.broken
 	d.mu.Unlock()
 	if !broken {
-		d.door.Report(d.id+"extra", "%s%s\n\tAdd the step that answers it, or %s.", text, d.arguments(a.args), stop(a.call))
+		d.door.Report(d.id+"extra", "%s%s\n\tAdd the step that answers it, or %s.", text, what, stop(a.call))
 	}
 	err := &Error{Tool: d.name, Call: a.call, Text: text, Err: ErrExtraCall}
 	a.Answer(err.Outcome(), nil, err)
@@ -193,16 +227,19 @@ func (d *desk[A]) scope() string {
 }
 
 // arguments is a line that shows them, where the recorder shows them too.
-func (d *desk[A]) arguments(args json.RawMessage) string {
+func (d *desk[A]) arguments(args json.RawMessage) string { return d.shown("arguments", string(args)) }
+
+// shown is a line of a report with a text of the caller's, where the recorder
+// shows it too.
+func (d *desk[A]) shown(what, text string) string {
 	const most = 300
-	if !d.rec.Clear || len(args) == 0 {
+	if !d.rec.Clear || text == "" {
 		return ""
 	}
-	text := string(args)
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
-	return "\n\targuments: " + text
+	return "\n\t" + what + ": " + text
 }
 
 // finish reports the steps that no call has used.
@@ -214,7 +251,7 @@ func (d *desk[A]) finish() {
 	quiet := d.spare || d.broken
 	d.mu.Unlock()
 	if n > 0 && !quiet {
-		d.door.Report(d.id+"unused", "scripted: %s: %d of %s not used; the tool was called %s:%s\n\tMake the calls, drop the steps, or allow it with AllowUnused.",
+		d.door.Report(d.id+"unused", "scripted: %s: %d of %s not used; it was called %s:%s\n\tMake the calls, drop the steps, or allow it with AllowUnused.",
 			d.name, n, plural(total, "answer"), plural(calls, "time"), lines)
 	}
 }

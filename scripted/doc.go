@@ -1,6 +1,6 @@
-// Package scripted has doubles of tools and of HTTP servers whose answers a
-// person writes down, one step after another, for a test of how an agent deals
-// with them.
+// Package scripted has doubles of tools, of HTTP servers, of models and of those
+// who give leave, whose answers a person writes down, one step after another, for
+// a test of how an agent deals with them.
 //
 // A double is a strict queue. Each call takes the next step; a call after the
 // last step, and a step that nobody took, is a mistake that the double reports
@@ -81,6 +81,57 @@
 // [Server.ReplaceDefaultTransport] serves code whose clients belong to its
 // package.
 //
+// # Models
+//
+// A [Model] stands above the tools: its turns are written down like the answers of
+// a tool, and no real model is asked.
+//
+//	rec := &trace.Recorder{Clear: true}
+//	model := scripted.NewModel(t).Into(rec).
+//		Say("Let me look. ").AndAsk("weather", `{"city":"Pune"}`).
+//		Fail(trace.Throttled, errBusy).Hint(2 * time.Second).
+//		Say("It is 19 °C in Pune.")
+//	weather := scripted.NewTool[Query, Forecast](t, "weather").Into(rec).Return(Forecast{Celsius: 19})
+//
+//	answer, err := agent.Run(ctx, model.Reply, weather.CallJSON, "How warm is it in Pune?")
+//
+// Its turns:
+//
+//	Say(text)          a text, or with "" an empty reply
+//	Ask(tool, args)    a call of the tool, in JSON or not, of a tool that there is or not
+//	Turn(reply)        a whole reply
+//	Fail(class, err)   a failure of the provider
+//	Hang(), Panic(v)   as those of a tool
+//	Do(f)              a turn that depends on what the model is shown
+//
+// What may follow them, beside Times, Any, After, Deaf and Hint:
+//
+//	AndSay, AndAsk     more of the same reply, in this order
+//	ID(id)             the call's id, which another one may have too
+//	Anonymous()        its calls have no ids
+//	Stop(why)          the reply is cut off, or the provider refuses to answer
+//	Tokens(n)          how long it is
+//	Pace, Cut, Stall   how it comes as a stream
+//
+// [Model.Reply] answers with the whole reply, [Model.Stream] piece by piece: each
+// word, and of each call its id and tool and then its arguments in two halves, so
+// that Cut(n) can break it within a call. [Stubborn], [Forgetful], [Obedient] and
+// [Parrot] are models for Do that do not behave.
+//
+// A Model is strict: a conversation that the providers' APIs refuse is reported,
+// with the message that breaks a rule, and the call fails as theirs does. So a loop
+// that loses a result, or the reply that it is of, is found at its next turn.
+// [Model.Lenient] turns that off. What it was shown is in [Model.Prompts], and in
+// the trace, where each call that it asked for is linked to the calls of tools that
+// served it ([trace.Trace.Turns]).
+//
+// Another agent that a loop hands work to is a [Tool] with As(trace.RoleAgent). An
+// [Approver] gives leave for calls, or denies it, late or for a while:
+//
+//	owner := scripted.NewApprover(t).Into(rec).
+//		Grant().After(time.Minute).Expires(time.Hour).
+//		Deny("too much")
+//
 // # Effects
 //
 // The caller of a lost reply cannot know whether the tool did what it was
@@ -119,6 +170,11 @@
 //   - HTTP/2, trailers, upgrades, TLS, redirects by the server's own doing and
 //     interim responses (1xx) are not played. Header fields of requests are kept
 //     and not compared.
-//   - Strict order is per tool and per route. The order between tools is in the
+//   - A Model is held to what the APIs of the large providers have in common to
+//     refuse, not to one of them: whether arguments in the conversation are an
+//     object, roles alternate, or an id was used in an earlier turn is not looked
+//     at. A text reply that is missing from the next prompt is none of its rules,
+//     since programs shorten conversations.
+//   - Strict order is per tool and per route, per model and per approver. The order between tools is in the
 //     trace, where several doubles share a recorder ([Tool.Into]).
 package scripted

@@ -13,21 +13,23 @@ var (
 	ErrExtraCall = errors.New("the script is used up")                    // there is no step for the call
 	ErrUnmatched = errors.New("no route matches")                         // there is no tool for the request
 	ErrArguments = errors.New("the arguments do not fit the tool's type") // of Tool.CallJSON only
+	// ErrConversation is of Model only.
+	ErrConversation = errors.New("a provider would refuse the conversation")
 )
 
 // An Error is the answer of a double that has none. The same text has been
 // reported to the test, once.
 type Error struct {
 	Tool string // name of the tool or route; of an unmatched request, its method, host and path
-	Call int    // number of the call at that tool, from 1; 0: there is no such tool
+	Call int    // number of the call at that tool, from 1; 0: there is no such tool, or none that counts it
 	Text string // the first line of the report
-	Err  error  // [ErrExtraCall], [ErrUnmatched] or [ErrArguments]
+	Err  error  // [ErrExtraCall], [ErrUnmatched], [ErrArguments] or [ErrConversation]
 }
 
 // Error is one line.
 func (e *Error) Error() string { return e.Text }
 
-// Unwrap returns which of the three it is.
+// Unwrap returns which of them it is.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Retryable says no: another attempt would meet the same end of the script.
@@ -36,7 +38,7 @@ func (e *Error) Retryable() bool { return false }
 // Outcome lets [trace.Classify] read the error.
 func (e *Error) Outcome() trace.Outcome {
 	class := trace.Unknown
-	if e.Err == ErrArguments {
+	if e.Err == ErrArguments || e.Err == ErrConversation {
 		class = trace.Invalid
 	}
 	return trace.Outcome{Class: class, Advice: trace.AdviceStop}

@@ -216,6 +216,81 @@ var scripts = map[string]func(t *memory){
 		scripted.NewServer(t).ReplaceDefaultTransport()
 		scripted.NewServer(t).ReplaceDefaultTransport()
 	},
+	"model: extra call": func(t *memory) {
+		model := scripted.NewModel(t).
+			Ask("weather", inPune)
+		for range 3 {
+			_, _ = model.Reply(context.Background(), question)
+		}
+	},
+	"model: extra call at an empty script": func(t *memory) {
+		model := scripted.NewModel(t).Lenient()
+		_, _ = model.Reply(context.Background(), trace.Prompt{})
+	},
+	"model: extra call behind a result": func(t *memory) {
+		loop := agent{model: scripted.NewModel(t).Ask("weather", inPune).Reply, turns: 3}
+		_, _ = loop.run(context.Background(), "How warm is it in Pune?")
+	},
+	"model: extra call with a recorder that keeps secrets": func(t *memory) {
+		_, _ = scripted.NewModel(t).Into(&trace.Recorder{}).Reply(context.Background(), question)
+	},
+	"model: unused turns": func(t *memory) {
+		model := scripted.NewModel(t).Named("planner").
+			Ask("weather", inPune).Times(2).
+			Say("19 °C")
+		_, _ = model.Reply(context.Background(), question)
+	},
+	"model: conversation that a provider refuses": func(t *memory) {
+		model := scripted.NewModel(t).
+			Ask("weather", inPune).
+			Say("19 °C")
+		_, _ = model.Reply(context.Background(), question)
+		_, _ = model.Reply(context.Background(), trace.Prompt{Messages: append(question.Messages,
+			trace.Message{From: trace.FromModel, Calls: []trace.ToolCall{{ID: "call_1", Tool: "weather", Args: inPune}}},
+			trace.Message{From: trace.FromUser, Text: "Well?"})})
+	},
+	"model: conversation full of mistakes": func(t *memory) {
+		model := scripted.NewModel(t).Say("19 °C")
+		late := trace.Message{From: trace.FromTool, Results: []trace.ToolResult{{ID: "call_1", Tool: "weather", Text: "19"}}}
+		_, _ = model.Reply(context.Background(), trace.Prompt{Messages: []trace.Message{late, late, {From: "assistant"}, late}})
+	},
+	"model: no recorder":            func(t *memory) { scripted.NewModel(t).Into(nil) },
+	"model: word before a turn":     func(t *memory) { scripted.NewModel(t).AndSay("19 °C") },
+	"model: more of a failure":      func(t *memory) { scripted.NewModel(t).Fail(trace.Throttled, errUnavailable).AndAsk("weather", inPune) },
+	"model: more of a function":     func(t *memory) { scripted.NewModel(t).Do(scripted.Obedient).AndSay("19 °C") },
+	"model: fail without error":     func(t *memory) { scripted.NewModel(t).Fail(trace.Throttled, nil) },
+	"model: fail with ok":           func(t *memory) { scripted.NewModel(t).Fail(trace.OK, errUnavailable) },
+	"model: do nothing":             func(t *memory) { scripted.NewModel(t).Do(nil) },
+	"model: id of a text":           func(t *memory) { scripted.NewModel(t).Ask("weather", inPune).AndSay("One moment.").ID("x") },
+	"model: empty id":               func(t *memory) { scripted.NewModel(t).Ask("weather", inPune).ID("") },
+	"model: stop that is none":      func(t *memory) { scripted.NewModel(t).Say("19").Stop("end_turn") },
+	"model: fewer tokens than none": func(t *memory) { scripted.NewModel(t).Say("19").Tokens(-1) },
+	"model: hint of a reply":        func(t *memory) { scripted.NewModel(t).Say("19").Hint(time.Second) },
+	"model: negative pace":          func(t *memory) { scripted.NewModel(t).Say("19").Pace(-1) },
+	"model: negative cut":           func(t *memory) { scripted.NewModel(t).Say("19").Cut(-1) },
+	"model: cut of a hang":          func(t *memory) { scripted.NewModel(t).Hang().Cut(1) },
+	"model: cut behind the end": func(t *memory) {
+		model := scripted.NewModel(t).
+			Say("It is warm").Cut(4)
+		_, _ = model.Stream(context.Background(), question, func(trace.Piece) error { return nil })
+	},
+	"model: turn after any": func(t *memory) { scripted.NewModel(t).Say("19").Any().Say("20") },
+
+	"approver: extra call": func(t *memory) {
+		owner := scripted.NewApprover(t).Grant()
+		for range 2 {
+			_, _ = owner.Ask(context.Background(), pay)
+		}
+	},
+	"approver: unused steps":             func(t *memory) { scripted.NewApprover(t).Named("owner").Grant().Deny("no") },
+	"approver: no recorder":              func(t *memory) { scripted.NewApprover(t).Into(nil) },
+	"approver: negative end":             func(t *memory) { scripted.NewApprover(t).Grant().Expires(-1) },
+	"approver: end of what is not given": func(t *memory) { scripted.NewApprover(t).Deny("no").Expires(1) },
+	"approver: id of a failure":          func(t *memory) { scripted.NewApprover(t).Fail(trace.Transient, errUnavailable).ID("x") },
+	"approver: fail with ok":             func(t *memory) { scripted.NewApprover(t).Fail(trace.OK, errUnavailable) },
+	"approver: do nothing":               func(t *memory) { scripted.NewApprover(t).Do(nil) },
+	"approver: hint of leave":            func(t *memory) { scripted.NewApprover(t).Grant().Hint(1) },
+
 	"server: replaced by somebody else": func(t *memory) {
 		scripted.NewServer(t).ReplaceDefaultTransport()
 		http.DefaultTransport = http.NewFileTransport(http.Dir("."))
@@ -249,16 +324,18 @@ func relative(report string, script func(*memory)) string {
 
 func TestNothingIsSaidOnceTheTestIsOver(t *testing.T) {
 	m := &memory{}
-	weather := scripted.NewTool[Query, Forecast](m, "weather")
-	srv := scripted.NewServer(m)
+	weather, srv := scripted.NewTool[Query, Forecast](m, "weather"), scripted.NewServer(m)
+	model, owner := scripted.NewModel(m), scripted.NewApprover(m)
 	requireQuiet(t, m.end())
 	requireSilent(t, weather, srv)
+	requireSilentAbove(t, model, owner)
 
 	t.Run("a real test", func(t *testing.T) {
-		weather = scripted.NewTool[Query, Forecast](t, "weather")
-		srv = scripted.NewServer(t)
+		weather, srv = scripted.NewTool[Query, Forecast](t, "weather"), scripted.NewServer(t)
+		model, owner = scripted.NewModel(t), scripted.NewApprover(t)
 	})
 	requireSilent(t, weather, srv)
+	requireSilentAbove(t, model, owner)
 }
 
 // requireSilent makes every mistake. An Errorf now would panic, for memory as
@@ -272,4 +349,17 @@ func requireSilent(t *testing.T, weather *scripted.Tool[Query, Forecast], srv *s
 	_, err = weather.CallJSON(t.Context(), []byte(`7`))
 	require.ErrorIs(t, err, scripted.ErrArguments)
 	weather.Times(0)
+}
+
+// requireSilentAbove does the same with what stands above the tools.
+func requireSilentAbove(t *testing.T, model *scripted.Model, owner *scripted.Approver) {
+	t.Helper()
+	_, err := model.Reply(t.Context(), question)
+	require.ErrorIs(t, err, scripted.ErrExtraCall)
+	_, err = model.Reply(t.Context(), trace.Prompt{})
+	require.ErrorIs(t, err, scripted.ErrConversation)
+	_, err = owner.Ask(t.Context(), pay)
+	require.ErrorIs(t, err, scripted.ErrExtraCall)
+	model.Times(0)
+	owner.Times(0)
 }

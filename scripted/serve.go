@@ -15,11 +15,12 @@ import (
 func (r *Route) serve(req *http.Request) (*http.Response, error) {
 	got, refused := double.Capture(req, r.fields)
 	ctx := req.Context()
-	a := r.arrive(ctx, got.Args, got.Key, trace.Bearer(got.Header, r.rec.Credential), func() { r.note(got) })
+	call := trace.Call{Args: got.Args, Key: got.Key, Credential: trace.Bearer(got.Header, r.rec.Credential)}
+	a := r.arrive(ctx, call, func() { r.note(got) })
 	switch {
 	case a.step == nil:
 		r.t.Helper()
-		return nil, r.extra(a)
+		return nil, r.extra(a, r.arguments(got.Args))
 	case refused != nil:
 		return nil, refuse(ctx, a.Pending, refused)
 	}

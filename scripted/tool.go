@@ -163,16 +163,7 @@ func (t *Tool[In, Out]) step(name string, at double.Pos, a answer[In, Out]) *Too
 
 func (t *Tool[In, Out]) failing(name string, at double.Pos, class trace.Class, err error, done bool) *Tool[In, Out] {
 	t.t.Helper()
-	advice := unfitClass(class, done, "Return")
-	switch {
-	case err == nil:
-		t.misuse(fmt.Sprintf("%s(%s, nil)", name, className(class)), at, "a nil error is a success; give the error that the tool returns, or use Return")
-		err = errors.New("scripted: a failure without an error")
-	case advice != "":
-		t.misuse(fmt.Sprintf("%s(%s, …)", name, className(class)), at, advice)
-	}
-	outcome := trace.Classify(err)
-	outcome.Class = class
+	outcome, err := t.fails(name, at, class, err, done, "Return")
 	return t.step(name, at, answer[In, Out]{outcome: outcome, err: err, done: done})
 }
 
@@ -246,14 +237,10 @@ func (t *Tool[In, Out]) Means(class trace.Class) *Tool[In, Out] {
 func (t *Tool[In, Out]) Hint(wait time.Duration) *Tool[In, Out] {
 	t.t.Helper()
 	t.modify(fmt.Sprintf("Hint(%v)", wait), double.Caller(0), func(s *double.Step[answer[In, Out]]) string {
-		switch {
-		case wait < 0:
-			return "no tool asks for a wait in the past; give 0 or more"
-		case s.Answer.err == nil:
+		if s.Answer.err == nil && wait >= 0 {
 			return "only a failure asks for a wait; put it after Fail or Lose"
 		}
-		s.Answer.outcome.Hint = wait
-		return ""
+		return setHint(&s.Answer.outcome, wait)
 	})
 	return t
 }

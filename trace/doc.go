@@ -34,6 +34,11 @@
 //   - A call can have another [Role] than that of an attempt: fetching
 //     credentials or definitions of tools, opening a session, asking what became of
 //     an attempt, or writing a record to a log or an audit trail. It is in the trace and counts as nothing else.
+//   - A [Turn] is one reply of a model in an action that it drives, with what came
+//     of each call that it asked for: the calls of tools that served it, the leave
+//     that was asked for, and what the model was shown of it. [Trace.Turns]
+//     computes them; [RecordModel], [RecordStream] and [RecordApproval] record what
+//     they are made of, and [Recorder.Say] what the user is shown.
 //   - A served call is an action of a program that is itself a tool:
 //     [Recorder.Serve] records it with the caller's key and arguments, and
 //     [Recorder.Effect] the work that the program does without another tool.

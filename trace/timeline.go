@@ -56,6 +56,9 @@ func (t *Trace) title() string {
 		b.WriteString(plural(len(actions), "action") + ", ")
 	}
 	b.WriteString(plural(attempts, "attempt"))
+	if n := t.countTurns(); n > 0 {
+		b.WriteString(" in " + plural(n, "turn"))
+	}
 	if n := len(t.Ambiguous()); n > 0 {
 		fmt.Fprintf(&b, " and %s of unknown action", plural(n, "call"))
 	}
@@ -67,7 +70,32 @@ func (t *Trace) title() string {
 	if len(t.Policy) > 0 {
 		b.WriteString("policy " + policyName(t.Policy) + "\n")
 	}
+	t.titleIntentions(&b)
 	return b.String() + "\n"
+}
+
+func (t *Trace) countTurns() (n int) {
+	for i := range t.Actions() {
+		n += len(t.Turns(i))
+	}
+	return n
+}
+
+// titleIntentions tells how calls multiplied that a model, or the code, made more than
+// once.
+func (t *Trace) titleIntentions(b *strings.Builder) {
+	actions := t.Actions()
+	for i := range actions {
+		for _, n := range t.Intentions(i) {
+			if n.Asks < 2 && n.Calls < 2 {
+				continue
+			}
+			if len(actions) > 1 {
+				b.WriteString(plainName(actions[i].Name) + ": ")
+			}
+			b.WriteString(n.String() + "\n")
+		}
+	}
 }
 
 // policyName is the policy's id, or its content where it has none.

@@ -1,5 +1,7 @@
 package trace
 
+import "slices"
+
 // A Turn is one reply of a model in an action, and what came of it. It is computed
 // from the events; indices are those of [Trace].Events.
 type Turn struct {
@@ -144,8 +146,7 @@ func (k *talk) results() {
 			continue
 		}
 		t.Skipped = !holds(next.Prompt, t.Prompt, t.Reply)
-		old, fresh := handed(t.Prompt), handed(next.Prompt)
-		ids := t.idsIn(next.Prompt)
+		old, fresh, ids := handed(t.Prompt), handed(next.Prompt), t.echoed(next.Prompt)
 		for i := range t.Asks {
 			t.Asks[i].Results = t.resultsOf(i, ids, old, fresh)
 		}
@@ -170,24 +171,21 @@ func handed(p *Prompt) (list []ToolResult) {
 	return list
 }
 
-// idsIn are the ids of the asks in the next prompt. A program may give its own to
-// those that have none, or the id of another: they stand in the reply as it is kept.
-func (t *Turn) idsIn(next *Prompt) []string {
+// echoed lists the ids under which the next prompt shows the calls of the reply: a
+// program may give calls that have none, or share one, ids of its own.
+func (t *Turn) echoed(next *Prompt) []string {
 	ids := make([]string, len(t.Asks))
 	for i := range t.Asks {
 		ids[i] = t.Asks[i].ID
 	}
-	for i, n := 0, spoken(t.Prompt); i < len(next.Messages); i++ {
-		m := &next.Messages[i]
+	for _, m := range slices.Backward(next.Messages) {
 		if m.From != FromModel {
 			continue
 		}
-		if n--; n >= 0 {
-			continue
-		}
-		if len(m.Calls) == len(ids) {
-			for k := range ids {
-				ids[k] = m.Calls[k].ID
+		same := slices.EqualFunc(m.Calls, t.Asks, func(c ToolCall, a Ask) bool { return c.Tool == a.Tool })
+		for i := range m.Calls {
+			if same {
+				ids[i] = m.Calls[i].ID
 			}
 		}
 		break

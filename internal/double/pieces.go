@@ -15,6 +15,7 @@ type Pieces struct {
 	Over  time.Duration // from the status to the last piece
 	Break bool          // the connection breaks behind the first half, which is all that comes
 	Stall bool          // nothing comes behind the first half, and no end either
+	Half  int           // how many bytes the first half is; 0: half of them
 }
 
 const pieces = 4
@@ -34,7 +35,11 @@ type arrival struct {
 // in pieces.
 func (b *responseBody) arrives(p Pieces) {
 	if p.Break || p.Stall {
-		b.rest, b.broken = b.rest[:len(b.rest)/2], p.Break
+		half := p.Half
+		if half <= 0 || half > len(b.rest) {
+			half = len(b.rest) / 2
+		}
+		b.rest, b.broken = b.rest[:half], p.Break
 	}
 	b.pace = &arrival{
 		begin: time.Now(), over: p.Over, stall: p.Stall,

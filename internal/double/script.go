@@ -67,14 +67,23 @@ func (s *Script[A]) Last() *Step[A] {
 // of that call from 1. The step is nil where the script is used up.
 func (s *Script[A]) Take() (step *Step[A], call int) {
 	s.calls++
-	for _, next := range s.Steps {
-		if next.Times == Any || next.used < next.Times {
-			next.used++
-			taken := *next
-			return &taken, s.calls
+	next := s.Next()
+	if next == nil {
+		return nil, s.calls
+	}
+	next.used++
+	taken := *next
+	return &taken, s.calls
+}
+
+// Next is the step that the next call takes; nil: there is none.
+func (s *Script[A]) Next() *Step[A] {
+	for _, step := range s.Steps {
+		if step.Times == Any || step.used < step.Times {
+			return step
 		}
 	}
-	return nil, s.calls
+	return nil
 }
 
 // Calls is how often Take was asked.

@@ -117,6 +117,7 @@ func Right() []Specimen {
 		specimen("approved-alternative", approving([]string{"weather", "almanac"}, func(t stations) []tool { return []tool{t.weather, t.almanac} })),
 		specimen("turn-handed-on", turning(func(*loopTurn) {})),
 		specimen("turn-handed-on-with-the-last-failure", turning(func(l *loopTurn) { l.tells = true })),
+		specimen("step-after-step", keepsAll()),
 		specimen("each-tool-by-its-policy", reporter(tools3{mail: 1, archive: 5})),
 		specimen("words-left-alone", heeding(invariants.AdviceIgnored, byCode)),
 		specimen("final-words-heeded", heeding(invariants.AdviceStops, byCodeAndStop)),
