@@ -214,7 +214,7 @@ func hearsOnly(h *host, r *run, said speech) []wish {
 }
 
 func remindsEachTry(h *host, ctx context.Context, r *run) (said speech, err error) {
-	err = patiently(ctx, h.limits.thinking, passes, func(ctx context.Context) (err error) {
+	err = inTries(ctx, h.limits.thinking, passes, func(ctx context.Context) (err error) {
 		r.talk = append(r.talk, line{from: "system", text: "Answer the user, or use a tool."})
 		said, err = h.brain(ctx, r.talk, h.names)
 		return err
@@ -223,7 +223,7 @@ func remindsEachTry(h *host, ctx context.Context, r *run) (said speech, err erro
 }
 
 func startsOver(h *host, ctx context.Context, r *run) (said speech, err error) {
-	err = patiently(ctx, h.limits.thinking, passes, func(ctx context.Context) (err error) {
+	err = inTries(ctx, h.limits.thinking, passes, func(ctx context.Context) (err error) {
 		if said, err = h.brain(ctx, r.talk, h.names); err != nil {
 			r.talk = r.talk[:1]
 		}
