@@ -73,7 +73,6 @@ func trajectories() (rules []Invariant) {
 	return append(rules, InOrder(), Exact(Step("")), Before(Step("weather").Args("{"), Step("weather").Where(nil)), Trajectory{Counted: "?"}.AtMost(steps...))
 }
 
-
 // everyLoop is the contract of a loop in which each field says something.
 func everyLoop() Loop {
 	return Loop{
