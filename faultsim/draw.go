@@ -57,7 +57,7 @@ type drawnTool struct {
 
 func newDrawer(a *Adapter, tools []*tool) *drawer {
 	d := &drawer{
-		p: &a.Policy, guards: a.guards(), canary: a.Observation != nil, pages: a.Pages,
+		p: &a.Policy, guards: a.guards(), canary: a.Observation != nil || a.Loop != nil, pages: a.Pages,
 		shared: a.Allowance != nil, row: a.EscalatesAfter, spreads: a.Spreads, cache: a.Cache, crashes: a.Resume != nil, drains: a.HandedBack != nil, again: a.Again != nil,
 		served: a.served, repeats: a.Repeats,
 	}

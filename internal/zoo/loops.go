@@ -3,6 +3,7 @@ package zoo
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -28,7 +29,8 @@ type (
 	}
 	refundCall struct {
 		refundAsk
-		Key string `json:"key"`
+		Admin bool   `json:"admin,omitempty"`
+		Key   string `json:"key"`
 	}
 	refundMade struct {
 		Receipt string `json:"receipt"`
@@ -132,7 +134,7 @@ func (s service) gadgets() map[string]gadget {
 		"refund": {takes: "order and cents, both numbers", most: attempts, goal: true, fixed: []string{"order", "cents"}, read: func(args string) (deed, error) {
 			ask, err := strictly[refundAsk](args)
 			return func(ctx context.Context, key string) (string, error) {
-				return spoken(s.refund(ctx, refundCall{ask, key}))
+				return spoken(s.refund(ctx, refundCall{refundAsk: ask, Key: key}))
 			}, err
 		}},
 	}
@@ -154,11 +156,14 @@ type support struct {
 	script faultsim.Script
 	around func() func(trace.ModelFunc) trace.ModelFunc // of each run; nil: nothing is around the model
 	change func(*faultsim.Stage, service, *host)        // nil: nothing is otherwise
+
+	request string
+	tools   func(*faultsim.Stage) map[string]gadget // nil: those of the shop
 }
 
 // rightly is the assistant without a change.
 func rightly() support {
-	return support{loop: supportLoop(), limits: supportLimits(), script: supportScript()}
+	return support{loop: supportLoop(), limits: supportLimits(), script: supportScript(), request: supportRequest}
 }
 
 // supporting plugs in the assistant with a change of its host.
@@ -181,8 +186,16 @@ func (p support) adapter() faultsim.Adapter {
 }
 
 func (p support) subject(s *faultsim.Stage) faultsim.Action {
-	tools, model := services(s), s.Model("model", p.script).Reply
-	h := rightHost(client(model), tools.gadgets(), []string{"find_order", "refund"}, p.limits, supportWords)
+	var tools service
+	var registry map[string]gadget
+	if p.tools != nil {
+		registry = p.tools(s)
+	} else {
+		tools = services(s)
+		registry = tools.gadgets()
+	}
+	model := s.Model("model", p.script).Reply
+	h := rightHost(client(model), registry, slices.Sorted(maps.Keys(registry)), p.limits, supportWords)
 	if p.change != nil {
 		p.change(s, tools, h)
 	}
@@ -192,7 +205,7 @@ func (p support) subject(s *faultsim.Stage) faultsim.Action {
 		if p.around != nil {
 			own.brain = client(p.around()(model))
 		}
-		return own.run(ctx, runs.Add(1), supportRequest)
+		return own.run(ctx, runs.Add(1), p.request)
 	}
 }
 
@@ -200,8 +213,10 @@ func (p support) subject(s *faultsim.Stage) faultsim.Action {
 func rightLoops() []Specimen {
 	return []Specimen{
 		{Name: "loop-one-wish-after-the-other", Adapter: supporting(func(*host) {})},
-		{Name: "loop-wishes-at-once", Adapter: supporting(func(h *host) { h.serve = (*host).atOnce })},
+		{Name: "loop-wishes-at-once", Adapter: tripping(func(*host) {})},
 	}
 }
 
-func faultyLoops() []Specimen { return slices.Concat(countingLoops()) }
+func faultyLoops() []Specimen {
+	return slices.Concat(countingLoops(), talkingLoops(), endingLoops(), wishingLoops(), modelLoops())
+}

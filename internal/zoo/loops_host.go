@@ -121,16 +121,16 @@ func (h *host) run(ctx context.Context, id int64, request string) (string, error
 
 // thinks asks the model for a turn, and again where its service fails for a while.
 func (h *host) thinks(ctx context.Context, r *run) (said speech, err error) {
-	err = patiently(ctx, h.limits.thinking, passes, func(ctx context.Context) (err error) {
+	err = inTries(ctx, h.limits.thinking, passes, func(ctx context.Context) (err error) {
 		said, err = h.brain(ctx, r.talk, h.names)
 		return err
 	})
 	return said, err
 }
 
-// patiently is the right loop of attempts: each has a time of its own, and between two of
+// inTries is the right loop of attempts: each has a time of its own, and between two of
 // them is a wait, which is as long as the other side asks for.
-func patiently(ctx context.Context, most int, passing func(error) bool, do func(context.Context) error) error {
+func inTries(ctx context.Context, most int, passing func(error) bool, do func(context.Context) error) error {
 	for n, wait := 1, base; ; n, wait = n+1, 2*wait {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -306,7 +306,7 @@ func (h *host) mayCall(ctx context.Context, _ *run, w wish) error {
 
 // attempts carries a deed out, and again where it fails for a while.
 func (h *host) attempts(ctx context.Context, g gadget, do deed, key string) (text string, err error) {
-	err = patiently(ctx, g.most, passes, func(ctx context.Context) (err error) {
+	err = inTries(ctx, g.most, passes, func(ctx context.Context) (err error) {
 		text, err = do(ctx, key)
 		return err
 	})
