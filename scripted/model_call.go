@@ -18,7 +18,8 @@ import (
 // and gets the context's error, unless the turn is Deaf.
 func (m *Model) Reply(ctx context.Context, shown trace.Prompt) (trace.Reply, error) {
 	m.t.Helper()
-	return m.answer(ctx, shown, m.whole)
+	said, _, err := m.answer(ctx, shown, m.whole)
+	return said, err
 }
 
 // Stream is the model as a [trace.StreamFunc], whose reply comes in pieces: each
@@ -29,25 +30,32 @@ func (m *Model) Reply(ctx context.Context, shown trace.Prompt) (trace.Reply, err
 // caller's goroutine.
 func (m *Model) Stream(ctx context.Context, shown trace.Prompt, yield func(trace.Piece) error) (trace.Reply, error) {
 	m.t.Helper()
+	said, _, err := m.stream(ctx, shown, yield)
+	return said, err
+}
+
+func (m *Model) stream(ctx context.Context, shown trace.Prompt, yield func(trace.Piece) error) (trace.Reply, trace.Outcome, error) {
+	m.t.Helper()
 	return m.answer(ctx, shown, func(ctx context.Context, a arrival[turn]) (trace.Reply, error) {
 		return m.inPieces(ctx, a, yield)
 	})
 }
 
-// answer takes the next turn and lets give hand on the reply that is due.
-func (m *Model) answer(ctx context.Context, shown trace.Prompt, give func(context.Context, arrival[turn]) (trace.Reply, error)) (trace.Reply, error) {
+// answer takes the next turn and lets give hand on the reply that is due. The outcome
+// is how a caller should read the error; zero: as the error itself says.
+func (m *Model) answer(ctx context.Context, shown trace.Prompt, give func(context.Context, arrival[turn]) (trace.Reply, error)) (said trace.Reply, o trace.Outcome, err error) {
 	m.t.Helper()
 	if err := m.refuse(ctx, shown); err != nil {
-		return trace.Reply{}, err
+		return said, o, err
 	}
 	a := m.arrive(ctx, trace.Call{Prompt: &shown}, func() { m.prompts = append(m.prompts, double.Clone(shown)) })
 	if a.step == nil {
-		return trace.Reply{}, m.extra(a, m.shown("shown last", lastOf(shown)))
+		return said, o, m.extra(a, m.shown("shown last", lastOf(shown)))
 	}
 	say := &a.step.Answer
 	if class := a.step.Timing.Play(ctx, m.waits(), a.Pending); class != 0 {
 		a.Answer(trace.Outcome{Class: class}, nil, ctx.Err())
-		return trace.Reply{}, ctx.Err()
+		return said, o, ctx.Err()
 	}
 	switch {
 	case say.panics:
@@ -58,10 +66,11 @@ func (m *Model) answer(ctx context.Context, shown trace.Prompt, give func(contex
 	}
 	if say.err != nil {
 		a.Answer(say.outcome, nil, say.err)
-		return trace.Reply{}, say.err
+		return said, say.outcome, say.err
 	}
 	m.number(say)
-	return give(ctx, a)
+	said, err = give(ctx, a)
+	return said, o, err
 }
 
 // run lets the turn's function make the reply.
@@ -186,17 +195,22 @@ func (m *Model) refuse(ctx context.Context, shown trace.Prompt) error {
 		return nil
 	}
 	m.t.Helper()
+	return m.refused(ctx, &shown, complaints[0].String(), others(complaints[1:]), complaints[0].Advice)
+}
+
+// refused reports and writes down a conversation that is not taken, once.
+func (m *Model) refused(ctx context.Context, shown *trace.Prompt, why, also, advice string) error {
+	m.t.Helper()
 	m.mu.Lock()
-	m.prompts = append(m.prompts, double.Clone(shown))
-	p := m.rec.Call(ctx, trace.Call{Tool: m.name, Role: m.role, Prompt: &shown})
+	m.prompts = append(m.prompts, double.Clone(*shown))
+	p := m.rec.Call(ctx, trace.Call{Tool: m.name, Role: m.role, Prompt: shown})
 	call, broken, due := len(m.prompts), m.broken, m.due()
 	m.spare = true // turns that are not reached follow from it
 	m.mu.Unlock()
 
-	text := fmt.Sprintf("scripted: %s: %s in call %d: %s", m.name, ErrConversation, call, complaints[0])
+	text := fmt.Sprintf("scripted: %s: %s in call %d: %s", m.name, ErrConversation, call, why)
 	if !broken {
-		m.door.Report(m.id+"conversation", "%s%s\n\tIt came to %s.\n\tTo do: %s; or allow it with Lenient.",
-			text, others(complaints[1:]), due, complaints[0].Advice)
+		m.door.Report(m.id+"conversation", "%s%s\n\tIt came to %s.\n\tTo do: %s; or allow it with Lenient.", text, also, due, advice)
 	}
 	err := &Error{Tool: m.name, Call: call, Text: text, Err: ErrConversation}
 	p.Answer(err.Outcome(), nil, err)
