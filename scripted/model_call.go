@@ -195,7 +195,7 @@ func (m *Model) refuse(ctx context.Context, shown trace.Prompt) error {
 		return nil
 	}
 	m.t.Helper()
-	return m.refused(ctx, &shown, complaints[0].String(), others(complaints[1:]), complaints[0].Advice)
+	return m.refused(ctx, &shown, complaints[0].String(), others(complaints[1:]), complaints[0].Advice+"; or allow it with Lenient")
 }
 
 // refused reports and writes down a conversation that is not taken, once.
@@ -210,7 +210,7 @@ func (m *Model) refused(ctx context.Context, shown *trace.Prompt, why, also, adv
 
 	text := fmt.Sprintf("scripted: %s: %s in call %d: %s", m.name, ErrConversation, call, why)
 	if !broken {
-		m.door.Report(m.id+"conversation", "%s%s\n\tIt came to %s.\n\tTo do: %s; or allow it with Lenient.", text, also, due, advice)
+		m.door.Report(m.id+"conversation", "%s%s\n\tIt came to %s.\n\tTo do: %s.", text, also, due, advice)
 	}
 	err := &Error{Tool: m.name, Call: call, Text: text, Err: ErrConversation}
 	p.Answer(err.Outcome(), nil, err)

@@ -77,6 +77,6 @@ func (m *Model) rejects(ctx context.Context, a *wire.Ask, why *wire.Rejection) b
 	if m.lenient {
 		return false
 	}
-	_ = m.refused(ctx, &a.Prompt, why.Error(), "", "show the model what this provider takes")
+	_ = m.refused(ctx, &a.Prompt, why.Error(), "", "show the model what this provider takes; or allow it with Lenient")
 	return true
 }
