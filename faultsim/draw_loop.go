@@ -54,7 +54,7 @@ func movesFor(l *invariants.Loop, s *Stage) []Move {
 	return slices.DeleteFunc(slices.Clone(moves), func(m Move) bool {
 		switch m {
 		case MoveClaim:
-			return l.Goal == ""
+			return l.Goal == "" && len(l.Evidence) == 0
 		case MoveOther:
 			return len(l.Tools) == 0 || len(l.Tools) >= len(s.tools)
 		case MoveChange:

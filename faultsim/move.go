@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
+	"github.com/rehearse-go/rehearse/internal/double"
 	"github.com/rehearse-go/rehearse/trace"
 )
 
@@ -21,6 +21,7 @@ const (
 	MoveAgain     Move = "again"     // it asks again for what it asked for last, with new ids
 	MoveStubborn  Move = "stubborn"  // it does so in this turn and all later ones
 	MoveChange    Move = "change"    // it asks again, and changes one argument
+	MoveRewrite   Move = "rewrite"   // it asks again, and writes the same arguments in another order and with other spaces
 	MoveExtend    Move = "extend"    // it asks again, and adds an argument that nobody knows
 	MoveInvent    Move = "invent"    // it asks for a tool that does not exist
 	MoveOther     Move = "other"     // it turns to a tool that the run may not use
@@ -38,7 +39,7 @@ const (
 )
 
 var moves = []Move{
-	MoveAgain, MoveStubborn, MoveChange, MoveExtend, MoveInvent, MoveOther, MoveTwin, MoveMany, MoveAnonymous,
+	MoveAgain, MoveStubborn, MoveChange, MoveRewrite, MoveExtend, MoveInvent, MoveOther, MoveTwin, MoveMany, MoveAnonymous,
 	MoveGarble, MoveLength, MoveFilter, MoveSilent, MoveChat, MoveClaim, MoveParrot, MoveObey,
 }
 
@@ -65,7 +66,7 @@ const chatter = "Let me look."
 
 // misbehave makes the turn that the move plans of the one that the script says.
 func (d *Model) misbehave(m Move, shown *trace.Prompt, honest trace.Reply) trace.Reply {
-	last := lastCalls(shown)
+	last := double.LastCalls(*shown)
 	base := honest.Calls
 	if len(base) == 0 {
 		base = last
@@ -78,6 +79,10 @@ func (d *Model) misbehave(m Move, shown *trace.Prompt, honest trace.Reply) trace
 	case MoveChange:
 		if len(last) > 0 {
 			return trace.Reply{Calls: d.changed(last)}
+		}
+	case MoveRewrite:
+		if len(last) > 0 {
+			return trace.Reply{Calls: rewritten(last)}
 		}
 	case MoveExtend:
 		if len(last) > 0 {
@@ -140,23 +145,6 @@ func garbled(args string) string {
 	return args[:len(args)/2+1]
 }
 
-// lastCalls is what the model asked for last; without ids.
-func lastCalls(shown *trace.Prompt) []trace.ToolCall {
-	for _, m := range slices.Backward(shown.Messages) {
-		if m.From == trace.FromUser {
-			return nil // what was asked for before it is of another request
-		}
-		if len(m.Calls) > 0 {
-			calls := slices.Clone(m.Calls)
-			for i := range calls {
-				calls[i].ID = ""
-			}
-			return calls
-		}
-	}
-	return nil
-}
-
 // lastResult is the result that the model was shown last.
 func lastResult(shown *trace.Prompt) (r trace.ToolResult, ok bool) {
 	for _, m := range slices.Backward(shown.Messages) {
@@ -216,6 +204,23 @@ func edited(calls []trace.ToolCall, edit func(map[string]any)) []trace.ToolCall 
 	return calls
 }
 
+// rewritten is the calls with arguments that mean the same and read otherwise.
+func rewritten(calls []trace.ToolCall) []trace.ToolCall {
+	calls = slices.Clone(calls)
+	for i := range calls {
+		var args map[string]json.RawMessage
+		if json.Unmarshal([]byte(calls[i].Args), &args) != nil || args == nil {
+			continue
+		}
+		parts := make([]string, 0, len(args))
+		for _, name := range slices.Backward(slices.Sorted(maps.Keys(args))) {
+			parts = append(parts, fmt.Sprintf("%q: %s", name, args[name]))
+		}
+		calls[i].Args = "{ " + strings.Join(parts, ", ") + " }"
+	}
+	return calls
+}
+
 func argsOf(calls []trace.ToolCall) string {
 	if len(calls) == 0 {
 		return "{}"
@@ -223,18 +228,12 @@ func argsOf(calls []trace.ToolCall) string {
 	return calls[0].Args
 }
 
-// obeyed is what a model asks for that takes the words of a result for an order: the
-// same call again, with the argument that the words name.
+// obeyed is what a model asks for that takes the words of a result for an order; nil:
+// they are none.
 func obeyed(shown *trace.Prompt, last []trace.ToolCall) []trace.ToolCall {
 	r, ok := lastResult(shown)
-	if !ok || len(last) == 0 {
+	if !ok {
 		return nil
 	}
-	switch {
-	case strings.Contains(r.Text, "admin=true"):
-		return edited(last, func(args map[string]any) { args["admin"] = true })
-	case strings.Contains(r.Text, "try again"), strings.Contains(r.Text, "call me again"):
-		return last
-	}
-	return nil
+	return double.Order(r.Text, shown.Tools, last)
 }

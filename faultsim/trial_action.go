@@ -70,7 +70,7 @@ func (x *trial) call(ctx context.Context, l *life, a *act, action Action) {
 // end records what the action returned.
 func (x *trial) end(l *life, a *act, out any, err error) {
 	x.stage.leaves(a)
-	if !x.over(a, l) {
+	if x.handsBack(l, a, err) || !x.over(a, l) {
 		return
 	}
 	e := trace.Ending{Err: err}
@@ -101,9 +101,13 @@ func (x *trial) end(l *life, a *act, out any, err error) {
 	a.op.End(e)
 }
 
-// answers records the result of an action that returned no error.
+// answers records the result of an action that returned no error. What a loop says to
+// its user may well be that it could not do what was asked for: its words tell.
 func (x *trial) answers(a *act, out any, e *trace.Ending) {
-	e.Reason, e.Result = trace.ReasonSuccess, trace.Marshal(out)
+	e.Result = trace.Marshal(out)
+	if x.a.Loop == nil {
+		e.Reason = trace.ReasonSuccess
+	}
 	if x.a.Degraded != nil {
 		if r := x.degraded(out); r != 0 {
 			e.Reason = r

@@ -126,3 +126,9 @@ func TestWhatIsDeclaredBesideThePolicyReadsAsData(t *testing.T) {
 		Sinks: []Sink{{Name: "audit", Mandatory: true, Counts: CountEnds}}, Spreads: true,
 	}.Content()))
 }
+
+func TestContentOfALoopLeavesFunctionsUnread(t *testing.T) {
+	loop := &Loop{ID: "support/v1", Turns: 3, Claims: func(string) bool { return true }, Model: Policy{ID: "model/v1", MaxAttempts: 2}}
+	require.JSONEq(t, `{"loop": {"id": "support/v1", "turns": 3, "claims": "a function", "model": {"id": "model/v1", "maxAttempts": 2}}}`,
+		string(Contract{Loop: loop}.Content()))
+}

@@ -47,6 +47,8 @@ func plainly(v reflect.Value) (any, bool) {
 		return d, !v.IsZero()
 	}
 	switch v.Kind() {
+	case reflect.Func:
+		return "a function", !v.IsNil() // which one cannot be written down
 	case reflect.Pointer:
 		if v.IsNil() {
 			return nil, false

@@ -15,10 +15,11 @@ type run struct {
 	tr     *trace.Trace
 	a      *trace.Action
 	turns  []trace.Turn
-	talks  []talkCall // its calls of models, other agents and approvals, in order
-	asks   []wish     // what its models asked for, by number - 1
-	works  []work     // the attempts and the calls of other agents, in order
-	spoken []segment  // what the user was shown
+	talks  []talkCall        // its calls of models, other agents and approvals, in order
+	asks   []wish            // what its models asked for, by number - 1
+	works  []work            // the attempts and the calls of other agents, in order
+	spoken []segment         // what the user was shown
+	done   map[intention]int // what has succeeded, and the event that shows it; see remembered
 }
 
 // A talkCall is a call of a run that is no attempt.
@@ -248,7 +249,7 @@ func (r *run) unreached(k *wish) (fate, int) {
 	if len(k.Results) == 0 {
 		return fateOpen, -1
 	}
-	if k.Results[0].Failed || tellsFailure(k.Results[0].Text) && !r.served(k) || !parses(k.Args) || !offers(t.Prompt, k.Tool) {
+	if k.Results[0].Failed || tellsFailure(k.Results[0].Text) && !r.served(k) && !r.remembered(k, t.Next) || !parses(k.Args) || !offers(t.Prompt, k.Tool) {
 		return fateFailed, t.Next
 	}
 	return fateOpen, -1
@@ -259,6 +260,34 @@ func (r *run) served(k *wish) bool {
 	args := trace.Canonical([]byte(k.Args))
 	for _, i := range r.a.Hits {
 		if e := &r.tr.Events[i]; e.Tool == k.Tool && trace.SameArgs(e.Args, args) {
+			return true
+		}
+	}
+	return false
+}
+
+// remembered reports whether the same had succeeded in the run before the event, so that
+// the answer to it is known: its words may well speak of errors.
+func (r *run) remembered(k *wish, event int) bool {
+	if r.done == nil {
+		r.done = map[intention]int{}
+		for i := range r.works {
+			w := &r.works[i]
+			if _, known := r.done[w.intention()]; !known && w.seen && w.class == trace.OK {
+				r.done[w.intention()] = w.shows()
+			}
+		}
+	}
+	at, ok := r.done[k.intention()]
+	return ok && at < event
+}
+
+// twin reports whether the model asked for the same in the same turn, or under the same
+// id: which of the two a call serves is then not to be seen.
+func (r *run) twin(k *wish) bool {
+	for i := range r.turns[k.turn].Asks {
+		o := &r.turns[k.turn].Asks[i]
+		if o.N != k.N && o.Tool == k.Tool && (o.Args == k.Args || o.ID != "" && o.ID == k.ID) {
 			return true
 		}
 	}

@@ -3,6 +3,7 @@ package trace
 import (
 	"context"
 	"encoding/json"
+	"slices"
 )
 
 // An ask is a call that a model has asked for in an action.
@@ -67,6 +68,9 @@ func (o *Op) askFor(role Role, id, tool string, args json.RawMessage) *ask {
 	if n := len(o.asks); n > 0 {
 		latest = o.asks[n-1].turn
 	}
+	if !o.gave(id) {
+		id = "" // the program's own
+	}
 	var same, only *ask
 	several := false
 	for i := len(o.asks) - 1; i >= 0; i-- {
@@ -93,6 +97,11 @@ func (o *Op) askFor(role Role, id, tool string, args json.RawMessage) *ask {
 		return only
 	}
 	return nil
+}
+
+// gave reports whether the model gave one of its calls the id.
+func (o *Op) gave(id string) bool {
+	return slices.ContainsFunc(o.asks, func(a ask) bool { return a.id == id })
 }
 
 // serves links a call to what the model asked for. The caller holds the lock.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -25,9 +24,12 @@ type Transport struct {
 	// what a stream has told by then.
 	Model func(context.Context, *Ask) (trace.Reply, error)
 
-	// Refuse is told of a request that is rejected, and says whether it is. The Ask is
-	// nil where the request cannot be read, which nothing helps. Nil: it is rejected.
-	Refuse func(context.Context, *Ask, *Rejection) bool
+	// Rejected is told of each request that is rejected; the Ask is nil where it
+	// could not be read. Nil: nobody is.
+	Rejected func(context.Context, *Ask, *Rejection)
+
+	// Lenient takes what the real provider would reject, where it can be read.
+	Lenient bool
 
 	Memory
 }
@@ -87,7 +89,10 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func (t *Transport) answer(req *http.Request, body []byte) (double.Reply, error) {
 	a, why := Hear(t.Format, &t.Memory, req, body)
-	if why != nil && (t.Refuse == nil || t.Refuse(req.Context(), a, why) || a == nil) {
+	if why != nil && (a == nil || !t.Lenient) {
+		if t.Rejected != nil {
+			t.Rejected(req.Context(), a, why)
+		}
 		return Rejects(t.Format, why), nil
 	}
 	said, err := t.Model(req.Context(), a)
@@ -123,12 +128,6 @@ func (t *Transport) fails(err error) double.Reply {
 	o := trace.Classify(err)
 	reply := Fails(t.Format, o.Class, err.Error(), o.Hint)
 	reply.Hint = Wait(o.Hint)
-	if o.Advice != trace.AdviceNone { // of OpenAI and Anthropic, whose SDKs read it
-		if reply.Header = reply.Header.Clone(); reply.Header == nil {
-			reply.Header = http.Header{}
-		}
-		reply.Header.Set("X-Should-Retry", strconv.FormatBool(o.Advice == trace.AdviceRetry))
-	}
 	return reply
 }
 

@@ -93,7 +93,7 @@ func keepsAll() faultsim.Adapter {
 
 // right asks one tool after the other.
 func (b *briefer) right(ctx context.Context) (briefing, error) {
-	at, err := patiently(ctx, b.geo, pune)
+	at, err := withPatience(ctx, b.geo, pune)
 	if err != nil {
 		return briefing{}, err
 	}
@@ -102,22 +102,22 @@ func (b *briefer) right(ctx context.Context) (briefing, error) {
 
 // brief asks for the weather of the place, and then for its alerts.
 func (b *briefer) brief(ctx context.Context, at spot) (out briefing, err error) {
-	if out.Weather, err = patiently(ctx, b.weather, at); err != nil {
+	if out.Weather, err = withPatience(ctx, b.weather, at); err != nil {
 		return briefing{}, err
 	}
-	if out.Alerts, err = patiently(ctx, b.alerts, at); err != nil {
+	if out.Alerts, err = withPatience(ctx, b.alerts, at); err != nil {
 		return briefing{}, err
 	}
 	return out, nil
 }
 
 func (b *briefer) nowhere(ctx context.Context) (briefing, error) {
-	at, _ := patiently(ctx, b.geo, pune)
+	at, _ := withPatience(ctx, b.geo, pune)
 	return b.brief(ctx, at)
 }
 
 func (b *briefer) again(ctx context.Context) (briefing, error) {
-	return patiently(ctx, func(ctx context.Context, q query) (out briefing, err error) {
+	return withPatience(ctx, func(ctx context.Context, q query) (out briefing, err error) {
 		at, err := b.geo(ctx, q)
 		if err != nil {
 			return out, err
@@ -131,7 +131,7 @@ func (b *briefer) again(ctx context.Context) (briefing, error) {
 }
 
 func (b *briefer) warmsUp(ctx context.Context) (briefing, error) {
-	if _, err := patiently(ctx, b.weather, atHome); err != nil {
+	if _, err := withPatience(ctx, b.weather, atHome); err != nil {
 		return briefing{}, err
 	}
 	return b.right(ctx)
@@ -143,22 +143,22 @@ func (b *briefer) hurries(ctx context.Context) (out briefing, err error) {
 		tried++
 		return b.weather(ctx, at)
 	}
-	at, err := patiently(ctx, b.geo, pune)
+	at, err := withPatience(ctx, b.geo, pune)
 	if err != nil {
 		return out, err
 	}
-	if out.Weather, err = patiently(ctx, count, at); err != nil {
+	if out.Weather, err = withPatience(ctx, count, at); err != nil {
 		return briefing{}, err
 	}
 	out.Alerts = 2 // as on most days
 	if tried == 1 {
-		out.Alerts, err = patiently(ctx, b.alerts, at)
+		out.Alerts, err = withPatience(ctx, b.alerts, at)
 	}
 	return out, err
 }
 
 func (b *briefer) bothAlerts(ctx context.Context) (briefing, error) {
-	if _, err := patiently(ctx, b.alerts, atHome); err != nil {
+	if _, err := withPatience(ctx, b.alerts, atHome); err != nil {
 		return briefing{}, err
 	}
 	return b.right(ctx)
@@ -172,7 +172,7 @@ func (b *briefer) stale(ctx context.Context) (briefing, error) {
 	if err != nil {
 		return out, err
 	}
-	if at, err = patiently(ctx, b.geo, pune); err != nil {
+	if at, err = withPatience(ctx, b.geo, pune); err != nil {
 		return briefing{}, err
 	}
 	b.mu.Lock()
@@ -181,8 +181,8 @@ func (b *briefer) stale(ctx context.Context) (briefing, error) {
 	return out, nil
 }
 
-// patiently is the right loop around any tool.
-func patiently[In, Out any](ctx context.Context, call func(context.Context, In) (Out, error), in In) (out Out, err error) {
+// withPatience is the right loop around any tool.
+func withPatience[In, Out any](ctx context.Context, call func(context.Context, In) (Out, error), in In) (out Out, err error) {
 	wait := base
 	for n := 1; ; n++ {
 		if err := ctx.Err(); err != nil {
