@@ -68,8 +68,8 @@ func (v *Verdict) counted(p *Policy, a *trace.Action, s *trace.Series) {
 		return
 	}
 	v.Applied++
-	if len(s.Attempts) > p.MaxAttempts {
-		v.report(a, fmt.Sprintf("%d attempts of %s over %s, at most %d are allowed in all", len(s.Attempts), s.Tool, counted(n, "restart"), p.MaxAttempts),
+	if made := len(s.Attempts) - p.spared(s.Attempts); made > p.MaxAttempts {
+		v.report(a, fmt.Sprintf("%d attempts of %s over %s, at most %d are allowed in all", made, s.Tool, counted(n, "restart"), p.MaxAttempts),
 			"write the count down before each attempt: a counter that begins anew with the process bounds nothing", last.Event)
 	}
 }
