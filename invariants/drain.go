@@ -120,7 +120,7 @@ func stopped(a *trace.Action) bool {
 // tool answered all the same may be what the program went by.
 func (w *walk) asDrained() {
 	before := w.auto
-	if w.cut(); w.fits() || w.at.AnswerEvent < 0 {
+	if w.cut(); w.fits() || w.at.Interrupted == 0 || w.at.AnswerEvent < 0 {
 		return
 	}
 	first, after := w.step, w.auto

@@ -23,7 +23,7 @@ func handsBack(s *tracetest.Script) *tracetest.Script {
 
 // cutOff is an attempt that a drain cuts off, and that is given back.
 func cutOff(s *tracetest.Script) *tracetest.Script {
-	return handsBack(warned(pay(s).After(sec)).Interrupt(trace.Cancelled))
+	return handsBack(warned(pay(s).After(sec)).Answer(trace.Cancelled))
 }
 
 func TestWhatADrainDoesToAnAttempt(t *testing.T) {
@@ -54,6 +54,7 @@ func TestWhatADrainDoesToAnAttempt(t *testing.T) {
 		{"cut off, free, and made again after a wait", free, pay(cutOff(begin()).After(10 * sec)).Answer(ok).End(), "", ""},
 		{"cut off and made again too late", free, pay(cutOff(begin()).After(11 * sec)).Answer(ok).End(), "survives-restart", "the latest is 10s"},
 		{"cut off, and made again with another key", free, cutOff(begin()).Key("k2").Call("bank", `{"n":7}`).Answer(ok).End(), "survives-restart", "called with key"},
+		{"cut off while the tool works on", counts, pay(handsBack(warned(pay(begin()).After(sec)).Interrupt(trace.Cancelled))).Answer(ok).End(), "", ""},
 		{"left under way and handed back", counts, pay(handsBack(warned(pay(begin()).After(sec)))).Answer(ok).End(), "", ""},
 		{"handed back, and nobody goes on", free, cutOff(begin()).Fail("no such job"), "survives-restart", "given up by the restart"},
 
@@ -82,11 +83,11 @@ func TestWhatADrainDoesToAnAttempt(t *testing.T) {
 		{"asked, and made again", asking, pay(cutOff(begin()).Reconcile("status").Answer(ok)).Answer(ok).End(), "", ""},
 		{"asked in the grace, and done", asking, warned(pay(begin()).After(sec)).Interrupt(trace.Cancelled).Reconcile("status").Answer(ok).End(), "", ""},
 
-		{"handed back in the wait", counts, pay(handsBack(warned(pay(begin()).Answer(transient).After(4*sec))).After(4 * sec)).Answer(ok).End(), "", ""},
+		{"handed back in the wait", counts, pay(handsBack(warned(pay(begin()).Answer(transient).After(4 * sec))).After(4 * sec)).Answer(ok).End(), "", ""},
 		{"another attempt in the grace", counts, pay(warned(pay(begin()).Answer(transient).After(4 * sec)).After(6 * sec)).Answer(ok).End(), "no-attempt-while-draining", "bank was called 6s after the process had been told to stop"},
 		{"another attempt at the instant of the signal", counts, pay(warned(pay(begin()).Answer(transient).After(10 * sec))).Answer(ok).End(), "", ""},
 		{"another attempt in place of the one that was cut off", counts, pay(warned(pay(begin()).After(sec)).Interrupt(trace.Cancelled).After(sec)).Answer(ok).End(), "no-attempt-while-draining", "1s after"},
-		{"an attempt of the next process", counts, pay(handsBack(warned(pay(begin()).Answer(transient).After(4*sec))).After(4 * sec)).Answer(ok).End(), "", ""},
+		{"an attempt of the next process", counts, pay(handsBack(warned(pay(begin()).Answer(transient).After(4 * sec))).After(4 * sec)).Answer(ok).End(), "", ""},
 
 		{"ended as cancelled in its middle", counts, warned(pay(begin()).After(sec)).Interrupt(trace.Cancelled).FailFor(trace.ReasonCancelled), "drain-hands-back", "the action was ended by the drain, which cut attempt 1 of bank off"},
 		{"ended without a word in its middle", free, warned(pay(begin()).After(sec)).Interrupt(trace.Cancelled).Fail("context canceled"), "drain-hands-back", "the action was ended by the drain"},

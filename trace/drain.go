@@ -38,7 +38,7 @@ func (a *Action) cutOff() {
 	for _, d := range a.Drains {
 		for n := range a.Attempts {
 			at := &a.Attempts[n]
-			if at.Interrupted == 0 || at.Outcome.Class != Cancelled || at.End < d.At || a.Cancelled() && a.Cancel <= at.End {
+			if !at.Seen || at.Outcome.Class != Cancelled || at.End < d.At || a.Cancelled() && a.Cancel <= at.End {
 				continue
 			}
 			at.Drained = at.Drained || a.life(at.Event) == a.life(d.Event)
