@@ -122,7 +122,8 @@ func (d *drawer) drain(t *rapid.T, p *Plan) {
 			faults[n].Deaf = false
 		}
 	}
-	p.Grace = [...]time.Duration{0, 0, 10 * time.Millisecond, time.Second}[below(t, 4)]
+	// Two nanoseconds beside what the program does at the signal, and off the answers.
+	p.Grace = [...]time.Duration{usualGrace, usualGrace, 10 * time.Millisecond, time.Second}[below(t, 4)] + 2
 	p.Restart = d.downtime(t)
 }
 
@@ -135,7 +136,7 @@ func (d *drawer) drainEach(t *rapid.T, p *Plan, tool *drawnTool) {
 	}
 	faults := make([]Fault, 1+below(t, most))
 	for n := range faults {
-		faults[n].Latency = d.latency(t)
+		faults[n].Latency, faults[n].Done = d.latency(t), coin(t)
 		faults[n].Drain = odd(max(1, d.seen(&faults[n])/2))
 	}
 	p.Faults[tool.name] = faults

@@ -46,12 +46,16 @@ func (pl *player) drain(s invariants.Series, f *Fault, o trace.Outcome, t turn, 
 	return true
 }
 
-// cutOff plays a program that cuts its attempt off at the signal.
+// cutOff plays a program that cuts its attempt off at the signal. The tool may hear
+// of it, and not do its work any more, or be left at work.
 func (pl *player) cutOff(s invariants.Series, f *Fault, t turn, told, end time.Duration) {
 	up := told + pl.plan.downtime()
-	if t = pl.anew(t, up); pl.asked(f, &t, end, up) {
+	t = pl.anew(t, up)
+	left := t
+	if pl.asked(f, &left, end, up) && (f.Done || t.done) {
 		return
 	}
+	t.done = t.done || f.Done
 	pl.follow(s, s.Drained(up), t, up)
 }
 

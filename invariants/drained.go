@@ -132,6 +132,9 @@ func (v *Verdict) drainCounted(own, p *Policy, sc scene, a *trace.Action, s *tra
 		}
 	case DrainFree:
 		v.Applied++
+		if endedDraining(a) != nil {
+			return // see [DrainHandsBack]
+		}
 		for w := p.walk(sc, a, s); w.next(); {
 			if made >= own.MaxAttempts && w.then == nil && w.last && a.Ended && a.Error != "" && w.d.Do == Go && !w.excused() {
 				v.report(a, fmt.Sprintf("the action was given up after %s of %s, at most %d are allowed: attempt %d, which a drain cut off, is free", counted(made, "attempt"), s.Tool, own.MaxAttempts, cut.N),

@@ -92,7 +92,7 @@ func (v *Verdict) resumes(p *Policy, sc scene, a *trace.Action, s *trace.Series)
 // survives words what the restart made of the step; empty: nothing wrong.
 func (w *walk) survives() (text, advice string) {
 	switch {
-	case w.then == nil && w.a.Ended && w.d.Do == Go && !w.excused():
+	case w.then == nil && w.a.Ended && w.d.Do == Go && !w.excused() && endedDraining(w.a) == nil: // see [DrainHandsBack]
 		return fmt.Sprintf("the action was given up by the restart, after attempt %d of %s, and more were allowed", w.at.N, w.at.Tool),
 			"look through what is unfinished when the program begins, and go on with it"
 	case w.then != nil && w.d.Do == Stop && w.d.Reason == trace.ReasonSuccess:
