@@ -185,6 +185,12 @@
 // in which the process was down counts for the action's own budget, or each restart
 // begins it anew, is [Policy.RestartBudget].
 //
+// A process that is told to stop, and has time for it, drains: [DrainHandsBack]
+// wants it to end no action for that, and [NoAttemptWhileDraining] to begin none.
+// Whether an attempt that it cut off counts is [Policy.Drain], and [DrainCounted]
+// names who counts otherwise. One that comes to its answer in the grace counts as
+// ever; one that is killed under its attempt has crashed.
+//
 // # Circuit breakers
 //
 // A [Breaker] is a contract of its own, beside the policy: a breaker counts the
