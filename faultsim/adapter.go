@@ -47,6 +47,14 @@ type Adapter struct {
 	// fit.
 	Resume func(*Stage) Action
 
+	// HandedBack tells that the error with which the action returned is no end of
+	// it: the process was told to stop, and leaves the action to the next one, which
+	// Resume builds. With it [Check] draws drains, and code that listens to
+	// [Stage.Draining] hears of them; Policy.Drain may say whether an attempt counts
+	// that such a process cut off. Nil: the process is never told to stop, and
+	// schedules with a drain do not fit.
+	HandedBack func(error) bool
+
 	// Again builds the code for an operator who has an action that has ended
 	// done again, on a stage that has kept the [Disk], and returns the action that
 	// does so; [trace.ActionName] is that of the first time. With it [Check] draws

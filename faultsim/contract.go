@@ -52,7 +52,7 @@ func same(a, b *invariants.Policy) bool {
 		alike(a.Retry, b.Retry) && a.Advice == b.Advice && alike(a.Undone, b.Undone) && alike(a.Desired, b.Desired) &&
 		sameBackoff(&a.Backoff, &b.Backoff) && sameHint(&a.Hint, &b.Hint) &&
 		a.Late == b.Late && a.BudgetLate == b.BudgetLate &&
-		a.Restart == b.Restart && a.RestartBudget == b.RestartBudget && a.Hedge == b.Hedge && a.Winner == b.Winner && a.Key == b.Key && a.Reconcile == b.Reconcile && a.Repeatable == b.Repeatable && a.Refresh == b.Refresh && sameCorrect(&a.Correct, &b.Correct) && sameTools(a.Tools, b.Tools)
+		a.Restart == b.Restart && a.RestartBudget == b.RestartBudget && a.Drain == b.Drain && a.Hedge == b.Hedge && a.Winner == b.Winner && a.Key == b.Key && a.Reconcile == b.Reconcile && a.Repeatable == b.Repeatable && a.Refresh == b.Refresh && sameCorrect(&a.Correct, &b.Correct) && sameTools(a.Tools, b.Tools)
 }
 
 func sameTools(a, b map[string]invariants.Policy) bool {

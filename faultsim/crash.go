@@ -20,10 +20,17 @@ func (s *Stage) crashesFit(sched *Schedule, i int) error {
 		return fmt.Errorf("faultsim: action %d crashes at write %d: writes are counted from 1; 0 is none", i+1, min(p.CrashBeforeWrite, p.CrashAfterWrite))
 	case p.Restart < 0 || p.Restart > longestTime:
 		return fmt.Errorf("faultsim: Restart of action %d is %v: a process is down for a year (%v) at most; 0 is a second", i+1, p.Restart, longestTime)
-	case p.crashes() == 0 && p.Restart != 0:
-		return fmt.Errorf("faultsim: Restart of action %d is %v and nothing crashes in it: plan a crash, or clear it", i+1, p.Restart)
-	case p.crashes() == 0:
+	case p.deaths() == 0 && p.Restart != 0:
+		return fmt.Errorf("faultsim: Restart of action %d is %v and nothing crashes in it: plan a crash or a drain, or clear it", i+1, p.Restart)
+	case p.deaths() == 0 && p.Grace == 0:
 		return nil
+	case p.Grace < 0 || p.Grace > longestTime:
+		return fmt.Errorf("faultsim: Grace of action %d is %v: a process has a year (%v) at most; 0 is half a minute", i+1, p.Grace, longestTime)
+	case p.Grace != 0 && p.drains() == 0:
+		return fmt.Errorf("faultsim: Grace of action %d is %v and nothing is told to stop in it: plan a drain, or clear it", i+1, p.Grace)
+	case p.drains() > 0 && !s.drainable:
+		tool, attempt := p.crashing()
+		return &UnfitError{fmt.Sprintf("the schedule tells the process to stop in action %d, and the adapter does not say how the code hands the action back: declare HandedBack", i+1), i + 1, tool, attempt}
 	case s.life == nil && s.served != nil:
 		tool, attempt := p.crashing()
 		return &UnfitError{fmt.Sprintf("the schedule crashes the process in action %d, and Served does not say that the tool survives it: set Restarts", i+1), i + 1, tool, attempt}
@@ -31,18 +38,18 @@ func (s *Stage) crashesFit(sched *Schedule, i int) error {
 		tool, attempt := p.crashing()
 		return &UnfitError{fmt.Sprintf("the schedule crashes the process in action %d, and the adapter does not say how the code comes back: declare Resume", i+1), i + 1, tool, attempt}
 	case sched.AtOnce && len(sched.Actions) > 1:
-		return errors.New("faultsim: a crash ends every action of the process: let actions with a crash run in turn, without AtOnce")
+		return errors.New("faultsim: a crash or a drain ends every action of the process: let actions with one run in turn, without AtOnce")
 	case p.Deadline != 0 || p.Cancel != 0 || p.cancels():
-		return fmt.Errorf("faultsim: action %d has a crash, and a deadline or a cancel of its caller, who is gone with the process: leave one out", i+1)
+		return fmt.Errorf("faultsim: action %d has a crash or a drain, and a deadline or a cancel of its caller, who is gone with the process: leave one out", i+1)
 	}
 	return nil
 }
 
-// crashing is the first attempt at which a crash is planned.
+// crashing is the first attempt at which a crash or a drain is planned.
 func (p *Plan) crashing() (tool string, attempt int) {
 	for name, faults := range inOrder(p.Faults) {
 		for n := range faults {
-			if faults[n].Crash > 0 {
+			if faults[n].Crash > 0 || faults[n].Drain > 0 {
 				return name, n + 1
 			}
 		}
@@ -69,6 +76,7 @@ func (p *Plan) writeCrashes(b *strings.Builder) {
 	if p.CrashAfterWrite != 0 {
 		fmt.Fprintf(b, " crash-after-write=%d", p.CrashAfterWrite)
 	}
+	option(b, "grace", p.Grace)
 	option(b, "restart", p.Restart)
 }
 
@@ -81,7 +89,7 @@ func numbered(name, value string) (int, error) {
 	return n, nil
 }
 
-// addCrashes gives each crash its downtime, and the action the time to begin
+// addCrashes gives each crash and each drain its times, and the action the time to begin
 // anew after it.
 func (x *trial) addCrashes(whole time.Duration, add func(time.Duration)) {
 	if x.a.Resume == nil {
@@ -89,7 +97,8 @@ func (x *trial) addCrashes(whole time.Duration, add func(time.Duration)) {
 	}
 	for i := range x.s.Actions {
 		p := &x.s.Actions[i]
-		for range min(p.crashes(), 16) {
+		for range min(p.deaths(), 16) {
+			add(p.grace())
 			add(p.downtime())
 			add(whole)
 		}
@@ -125,6 +134,12 @@ func (a *Adapter) validateRestart() []error {
 	if a.Policy.Restart == invariants.RestartInterrupts && a.Reason == nil {
 		errs = append(errs, fmt.Errorf("adapter %q: Policy.Restart is RestartInterrupts and Reason is nil: give the function that tells which error says trace.ReasonInterrupted", a.Name))
 	}
+	if a.HandedBack != nil && a.Resume == nil {
+		errs = append(errs, fmt.Errorf("adapter %q: there is a HandedBack and Resume is nil, so that nobody goes on with what is handed back: give the function that builds the code anew, or take HandedBack out", a.Name))
+	}
+	if a.HandedBack == nil && a.Policy.Drain != invariants.DrainUndeclared {
+		errs = append(errs, fmt.Errorf("adapter %q: Policy.Drain is %q and HandedBack is nil, so that nothing holds the code to it: give the function that tells which error hands the action back, or clear Policy.Drain", a.Name, a.Policy.Drain))
+	}
 	if a.Resume != nil && a.Breaker != nil {
 		errs = append(errs, fmt.Errorf("adapter %q: there is a Resume and a Breaker, and what a breaker keeps over a restart cannot be declared: test them with an adapter each", a.Name))
 	}
@@ -135,12 +150,7 @@ func (a *Adapter) validateRestart() []error {
 // an answer, in the wait, or at a write. The caller's deadline and cancels are
 // taken out, since the caller is gone with the process.
 func (d *drawer) crash(t *rapid.T, p *Plan) {
-	p.Deadline, p.Cancel = 0, 0
-	for _, faults := range p.Faults {
-		for n := range faults {
-			faults[n].Cancel = 0
-		}
-	}
+	p.orphan()
 	for again := true; again; again = oneIn(t, 2) {
 		switch below(t, 4) {
 		case 0:
@@ -151,18 +161,37 @@ func (d *drawer) crash(t *rapid.T, p *Plan) {
 			d.crashAttempt(t, p, &d.tools[below(t, len(d.tools))])
 		}
 	}
-	// A restart before and after the instant of the next attempt.
-	_, hi := d.p.Backoff.Window(1, 0)
-	p.Restart = odd([...]time.Duration{usualDowntime, hi/4 + time.Microsecond, 2*hi + time.Millisecond, time.Hour}[below(t, 4)])
+	p.Restart = d.downtime(t)
 }
 
-// crashAttempt puts a crash at one of the tool's attempts, of which the last
-// may be one that nothing else is wrong with.
+// orphan takes out what a caller does, who is gone with the process.
+func (p *Plan) orphan() {
+	p.Deadline, p.Cancel = 0, 0
+	for _, faults := range p.Faults {
+		for n := range faults {
+			faults[n].Cancel = 0
+		}
+	}
+}
+
+// downtime draws a restart before or after the instant of the next attempt.
+func (d *drawer) downtime(t *rapid.T) time.Duration {
+	_, hi := d.p.Backoff.Window(1, 0)
+	return odd([...]time.Duration{usualDowntime, hi/4 + time.Microsecond, 2*hi + time.Millisecond, time.Hour}[below(t, 4)])
+}
+
+// crashAttempt puts a crash at one of the tool's attempts.
 func (d *drawer) crashAttempt(t *rapid.T, p *Plan, tool *drawnTool) {
+	f, n := d.anyAttempt(t, p, tool)
+	f.Crash = d.cancel(t, f, n)
+}
+
+// anyAttempt is one of the tool's attempts and its number, of which the last may
+// be one that nothing else is wrong with.
+func (d *drawer) anyAttempt(t *rapid.T, p *Plan, tool *drawnTool) (*Fault, int) {
 	n := below(t, len(p.Faults[tool.name])+1)
 	if n == len(p.Faults[tool.name]) {
 		p.Faults[tool.name] = append(p.Faults[tool.name], Fault{Latency: d.latency(t)})
 	}
-	f := &p.Faults[tool.name][n]
-	f.Crash = d.cancel(t, f, n+1)
+	return &p.Faults[tool.name][n], n + 1
 }

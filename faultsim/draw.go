@@ -29,6 +29,7 @@ type drawer struct {
 	issuer  bool              // credentials can expire
 	jitter  bool              // jitter can be pinned
 	crashes bool              // the process can crash
+	drains  bool              // the process can be told to stop
 	again   bool              // an operator can have actions done again
 	served  *served           // of a tool under test; nil: the code calls tools
 	repeats *invariants.Repeats
@@ -57,7 +58,7 @@ type drawnTool struct {
 func newDrawer(a *Adapter, tools []*tool) *drawer {
 	d := &drawer{
 		p: &a.Policy, guards: a.guards(), canary: a.Observation != nil || a.Loop != nil, pages: a.Pages,
-		shared: a.Allowance != nil, row: a.EscalatesAfter, spreads: a.Spreads, cache: a.Cache, crashes: a.Resume != nil, again: a.Again != nil,
+		shared: a.Allowance != nil, row: a.EscalatesAfter, spreads: a.Spreads, cache: a.Cache, crashes: a.Resume != nil, drains: a.HandedBack != nil, again: a.Again != nil,
 		served: a.served, repeats: a.Repeats,
 	}
 	if len(d.guards) > 0 {
@@ -185,6 +186,9 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		d.advise(t, &s)
 		if d.crashes && !s.AtOnce && coin(t) {
 			d.crash(t, &s.Actions[below(t, n)])
+		}
+		if d.drains && !s.AtOnce && coin(t) {
+			d.drain(t, &s.Actions[below(t, n)])
 		}
 		if d.again && !s.AtOnce && coin(t) {
 			d.retried(t, &s)

@@ -104,6 +104,9 @@ func (pl *player) attempt(s invariants.Series, t turn) {
 	if f.Crash > 0 && pl.crash(&s, &f, o, t, end) {
 		return
 	}
+	if f.Drain > 0 && pl.drain(s, &f, o, t, end) {
+		return
+	}
 	t.done = t.done || f.Done
 	if o.Class == trace.Unauthenticated {
 		t.issued = end // the policy calls for a refresh, or for the end
@@ -164,16 +167,11 @@ func (pl *player) crash(s *invariants.Series, f *Fault, o trace.Outcome, t turn,
 	if pl.p.Restart == invariants.RestartUndeclared {
 		return false
 	}
-	if pl.p.RestartBudget == invariants.BudgetBeginsAnew {
-		t.budget = up
-	}
+	t = pl.anew(t, up)
 	if crash < end {
-		t.done = t.done || f.Done || f.class() == trace.OK && end <= up
-		if t.done && pl.p.Reconcile && pl.p.Restart == invariants.RestartResumes {
-			pl.succeed(t, up) // the program asks, and is told that it is done
-			return true
+		if !pl.asked(f, &t, end, up) {
+			pl.follow(*s, s.Lost(up), t, up)
 		}
-		pl.follow(*s, s.Lost(up), t, up)
 		return true
 	}
 	next := *s

@@ -58,6 +58,12 @@ type Fault struct {
 	// tool goes on, and the answer never arrives. See [Adapter].Resume.
 	Crash time.Duration
 
+	// Drain is when the process of the code under test is told to stop, counted
+	// from the arrival of this attempt; 0: it is not. It has the time of
+	// [Plan].Grace to end the action or to hand it back, and is killed at the end of
+	// it, as by a crash. See [Adapter].HandedBack and [Stage.Draining].
+	Drain time.Duration
+
 	// Say is the words of a failing answer, whatever its class; empty: the
 	// tool's own. A function tool's error reads so and unwraps to the tool's
 	// own error; over HTTP it is the message in the body. Words are data: the
@@ -135,7 +141,7 @@ func (f *Fault) validate() error {
 	for _, d := range [...]struct {
 		field string
 		value time.Duration
-	}{{"Hint", f.Hint}, {"Latency", f.Latency}, {"Cancel", f.Cancel}, {"Crash", f.Crash}, {"Work", f.Work}, {"Body", f.Body}, {"Valid", f.Valid}} {
+	}{{"Hint", f.Hint}, {"Latency", f.Latency}, {"Cancel", f.Cancel}, {"Crash", f.Crash}, {"Drain", f.Drain}, {"Work", f.Work}, {"Body", f.Body}, {"Valid", f.Valid}} {
 		if d.value < 0 {
 			return fmt.Errorf("%s is %v: times are counted forward; 0 is none", d.field, d.value)
 		}
@@ -218,9 +224,13 @@ type Plan struct {
 	// is. 0: at none.
 	CrashBeforeWrite, CrashAfterWrite int
 
-	// Restart is how long the process is down after each crash of the action.
-	// 0: a second.
+	// Restart is how long the process is down after each crash of the action, and
+	// after each drain. 0: a second.
 	Restart time.Duration
+
+	// Grace is how long the process has after each drain of the action, before it
+	// is killed. 0: half a minute, as Kubernetes gives.
+	Grace time.Duration
 }
 
 // NoKey is the [Plan].Key of a call that carries none.

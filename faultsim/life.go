@@ -9,15 +9,23 @@ import (
 )
 
 // A life is the time of one process of the code under test: it ends with a
-// crash. Nothing in Go can end the goroutines of a crashed process, so they are
+// crash, or when the process has been told to stop. Nothing in Go can end the goroutines of a crashed process, so they are
 // cut off from the stage instead: whatever they ask of it blocks, and is written
 // down nowhere, until the trial closes.
 type life struct {
 	dead atomic.Bool
-	over chan struct{} // closed by the crash
+	over chan struct{} // closed by its end
+	told bool          // to stop
+
+	draining context.Context // ends when it is told
+	tell     context.CancelFunc
 }
 
-func newLife() *life { return &life{over: make(chan struct{})} }
+func newLife() *life {
+	l := &life{over: make(chan struct{})}
+	l.draining, l.tell = context.WithCancel(context.Background())
+	return l
+}
 
 // gone reports whether the process that holds this stage has crashed.
 func (s *Stage) gone() bool { return s.life != nil && s.life.dead.Load() }
@@ -48,14 +56,19 @@ func (s *Stage) crash(a *act, write int, where string) bool {
 	if s.life == nil || s.gone() || a.ended {
 		return false
 	}
-	s.life.dead.Store(true)
-	if s.released == nil {
-		s.released = make(chan struct{})
-	}
+	s.bury(s.life)
 	a.op.Crash(write, where)
 	a.errs = nil // the next process has not seen them
-	close(s.life.over)
 	return true
+}
+
+// bury cuts the process off from the stage. s.mu is held.
+func (h *house) bury(l *life) {
+	l.dead.Store(true)
+	if h.released == nil {
+		h.released = make(chan struct{})
+	}
+	close(l.over)
 }
 
 // crashAfter plans a crash of the process that has made the call.

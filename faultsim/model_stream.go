@@ -3,7 +3,6 @@ package faultsim
 import (
 	"context"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/rehearse-go/rehearse/internal/double"
@@ -22,7 +21,7 @@ type stream struct {
 
 // play lets the reply come: whole, or half of it where the fault breaks or stops it.
 func (x *stream) play(whole trace.Reply) (trace.Reply, error) {
-	pieces := piecesOf(whole)
+	pieces := double.ReplyPieces(whole)
 	cut := len(pieces)
 	if x.f.class() != trace.OK || x.f.Hang {
 		cut = (cut + 1) / 2
@@ -68,22 +67,4 @@ func (x *stream) breaks(o trace.Outcome, err error) (trace.Reply, error) {
 	}
 	x.p.Break(o, x.came, err)
 	return x.came, err
-}
-
-// piecesOf cuts a reply into the pieces in which it comes: word by word, and each call
-// as its name and two halves of its arguments.
-func piecesOf(r trace.Reply) (list []trace.Piece) {
-	for _, word := range strings.SplitAfter(r.Text, " ") {
-		if word != "" {
-			list = append(list, trace.Piece{Text: word})
-		}
-	}
-	for i, c := range r.Calls {
-		half := len(c.Args) / 2
-		list = append(list,
-			trace.Piece{Index: i, Call: trace.ToolCall{ID: c.ID, Tool: c.Tool}},
-			trace.Piece{Index: i, Call: trace.ToolCall{Args: c.Args[:half]}},
-			trace.Piece{Index: i, Call: trace.ToolCall{Args: c.Args[half:]}})
-	}
-	return list
 }

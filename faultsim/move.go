@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rehearse-go/rehearse/internal/double"
 	"github.com/rehearse-go/rehearse/trace"
 )
 
@@ -66,7 +67,7 @@ const chatter = "Let me look."
 
 // misbehave makes the turn that the move plans of the one that the script says.
 func (d *Model) misbehave(m Move, shown *trace.Prompt, honest trace.Reply) trace.Reply {
-	last := lastCalls(shown)
+	last := double.LastCalls(*shown)
 	base := honest.Calls
 	if len(base) == 0 {
 		base = last
@@ -143,23 +144,6 @@ func garbled(args string) string {
 		return `{"`
 	}
 	return args[:len(args)/2+1]
-}
-
-// lastCalls is what the model asked for last; without ids.
-func lastCalls(shown *trace.Prompt) []trace.ToolCall {
-	for _, m := range slices.Backward(shown.Messages) {
-		if m.From == trace.FromUser {
-			return nil // what was asked for before it is of another request
-		}
-		if len(m.Calls) > 0 {
-			calls := slices.Clone(m.Calls)
-			for i := range calls {
-				calls[i].ID = ""
-			}
-			return calls
-		}
-	}
-	return nil
 }
 
 // lastResult is the result that the model was shown last.
@@ -245,18 +229,12 @@ func argsOf(calls []trace.ToolCall) string {
 	return calls[0].Args
 }
 
-// obeyed is what a model asks for that takes the words of a result for an order: the
-// same call again, with the argument that the words name.
+// obeyed is what a model asks for that takes the words of a result for an order; nil:
+// they are none.
 func obeyed(shown *trace.Prompt, last []trace.ToolCall) []trace.ToolCall {
 	r, ok := lastResult(shown)
-	if !ok || len(last) == 0 {
+	if !ok {
 		return nil
 	}
-	switch {
-	case strings.Contains(r.Text, "admin=true"):
-		return edited(last, func(args map[string]any) { args["admin"] = true })
-	case strings.Contains(r.Text, "try again"), strings.Contains(r.Text, "call me again"):
-		return last
-	}
-	return nil
+	return double.Order(r.Text, shown.Tools, last)
 }

@@ -24,6 +24,11 @@ func (x *trial) attempts(err error) int {
 	return x.a.Attempts(err) // what it tells, however wrong, is the code's to answer for
 }
 
+func (x *trial) handedBack(err error) bool {
+	defer x.misread("HandedBack")
+	return x.a.HandedBack(err)
+}
+
 func (x *trial) refusal(err error) string {
 	defer x.misread("Clash, Busy or Keyless")
 	return x.a.served.code(err)

@@ -30,6 +30,15 @@ func (r *result) narrow() string {
 	return ""
 }
 
+// worked is an attempt under which a process is told to stop, and whose tool has
+// done its work by then; any other fault is as it was.
+func (f Fault) worked() Fault {
+	if f.Drain == 0 {
+		return f
+	}
+	return Fault{Latency: f.Latency, Drain: f.Drain, Done: true}
+}
+
 // done returns the schedule with one reply lost, after the tool has done its
 // work, that breaks a narrower rule; nil: there is none.
 func (c *check) done(s Schedule) (Schedule, *result) {
@@ -41,9 +50,11 @@ func (c *check) done(s Schedule) (Schedule, *result) {
 				if !lost.Hang {
 					lost.Latency = faults[n].Latency
 				}
-				changed := with(s, func(c *Schedule) { c.Actions[i].Faults[tool][n] = lost })
-				if r := c.trial(&changed); r.err == nil && r.narrow() != "" {
-					return changed, r
+				for _, f := range []Fault{lost, faults[n].worked()} {
+					changed := with(s, func(c *Schedule) { c.Actions[i].Faults[tool][n] = f })
+					if r := c.trial(&changed); r.err == nil && r.narrow() != "" {
+						return changed, r
+					}
 				}
 			}
 		}

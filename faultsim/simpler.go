@@ -53,6 +53,9 @@ func simplerPlan(s Schedule, i int, d *drawer, yield func(Schedule) bool) bool {
 	if p.Other && !yield(with(s, func(c *Schedule) { c.Actions[i].Other = false })) {
 		return false
 	}
+	if p.Grace != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].Grace = 0 })) {
+		return false
+	}
 	if !simplerCrash(s, i, yield) {
 		return false
 	}
@@ -115,6 +118,7 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 		func(f *Fault) { f.Deaf = false },
 		func(f *Fault) { f.Cancel = 0 },
 		func(f *Fault) { f.Crash = 0 },
+		func(f *Fault) { f.Drain = 0 },
 		func(f *Fault) { f.Say = "" },
 		func(f *Fault) { f.Advice = trace.AdviceNone },
 		func(f *Fault) { f.Wrap = WrapNone },
@@ -150,8 +154,11 @@ func with(s Schedule, change func(*Schedule)) Schedule {
 	}
 	change(&c)
 	for i := range c.Actions {
-		if p := &c.Actions[i]; p.Restart != 0 && p.crashes() == 0 {
+		if p := &c.Actions[i]; p.Restart != 0 && p.deaths() == 0 {
 			p.Restart = 0
+		}
+		if p := &c.Actions[i]; p.Grace != 0 && p.drains() == 0 {
+			p.Grace = 0
 		}
 	}
 	return c

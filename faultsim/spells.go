@@ -82,21 +82,25 @@ func (c *climate) begins() {
 	}
 }
 
+// despite is what the time does to an attempt, with what of its own fault the tool
+// does not decide about: the caller's cancel, and what becomes of the process.
+func (f *Fault) despite(spell Fault) Fault {
+	spell.Cancel, spell.Crash, spell.Drain = f.Cancel, f.Crash, f.Drain
+	return spell
+}
+
 // fault is what the time does to a call that arrives now; f is its own fault.
-// The caller's cancel and the crash stay, since the tool does not decide about
-// them.
 func (c *climate) fault(is func(name string) bool, f Fault) Fault {
 	at := time.Since(c.begin)
 	for i := range c.s.Outages {
 		if o := &c.s.Outages[i]; is(o.Tool) && at >= o.From && at < o.To {
-			return Fault{Class: o.Class, Cancel: f.Cancel, Crash: f.Crash}
+			return f.despite(Fault{Class: o.Class})
 		}
 	}
 	over := f
 	for i := range c.s.Quotas {
 		if q := &c.s.Quotas[i]; is(q.Tool) && !c.grants(i, q, at) {
-			over = q.over(at)
-			over.Cancel, over.Crash = f.Cancel, f.Crash
+			over = f.despite(q.over(at))
 		}
 	}
 	return over
@@ -200,7 +204,7 @@ func (pl *player) spell(f Fault, n int, at time.Duration) Fault {
 	pl.path = append(pl.path[:n-1], at)
 	for i := range pl.sched.Outages {
 		if pl.down(i, at) {
-			return Fault{Class: pl.sched.Outages[i].Class, Cancel: f.Cancel, Crash: f.Crash}
+			return f.despite(Fault{Class: pl.sched.Outages[i].Class})
 		}
 	}
 	for i := range pl.sched.Quotas {
@@ -215,9 +219,7 @@ func (pl *player) spell(f Fault, n int, at time.Duration) Fault {
 			}
 		}
 		if !granted {
-			cancel, crash := f.Cancel, f.Crash
-			f = q.over(at)
-			f.Cancel, f.Crash = cancel, crash
+			f = f.despite(q.over(at))
 		}
 	}
 	return f

@@ -66,6 +66,7 @@ type house struct {
 	life        *life                   // the current one; nil: there are no crashes
 	builds      int                     // stages beyond the first
 	again       bool                    // an operator can have actions done again
+	drainable   bool                    // the process can be told to stop
 	released    chan struct{}           // closed when crashed processes may go; nil: none has crashed
 	afterlife   atomic.Int64            // calls of crashed processes since
 	connects    atomic.Bool             // there are sessions with tools
@@ -376,6 +377,9 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 	}
 	if f.Crash > 0 && !a.ended {
 		a.crashAfter(s, f.Crash)
+	}
+	if f.Drain > 0 && !a.ended {
+		a.drainAfter(s, f.Drain)
 	}
 	return f, a
 }

@@ -91,6 +91,7 @@ func rounder(s Schedule, i int, yield func(Schedule) bool) bool {
 		func(p *Plan) *time.Duration { return &p.Deadline },
 		func(p *Plan) *time.Duration { return &p.Cancel },
 		func(p *Plan) *time.Duration { return &p.Restart },
+		func(p *Plan) *time.Duration { return &p.Grace },
 	} {
 		for t := range rounderTimes(*at(p)) {
 			if !yield(with(s, func(c *Schedule) { *at(&c.Actions[i]) = t })) {
@@ -105,6 +106,7 @@ func rounder(s Schedule, i int, yield func(Schedule) bool) bool {
 				func(f *Fault) *time.Duration { return &f.Latency },
 				func(f *Fault) *time.Duration { return &f.Cancel },
 				func(f *Fault) *time.Duration { return &f.Crash },
+				func(f *Fault) *time.Duration { return &f.Drain },
 				func(f *Fault) *time.Duration { return &f.Work },
 				func(f *Fault) *time.Duration { return &f.Body },
 				func(f *Fault) *time.Duration { return &f.Valid },

@@ -104,6 +104,7 @@ func (f *Fault) write(b *strings.Builder) {
 	}
 	option(b, "cancel", f.Cancel)
 	option(b, "crash", f.Crash)
+	option(b, "drain", f.Drain)
 	f.writeWords(b)
 	option(b, "work", f.Work)
 	option(b, "body", f.Body)
@@ -343,10 +344,12 @@ func (p *parser) planOption(name, value string) (err error) {
 		plan.CrashBeforeWrite, err = numbered(name, value)
 	case "crash-after-write":
 		plan.CrashAfterWrite, err = numbered(name, value)
+	case "grace":
+		plan.Grace, err = positive(name, value)
 	case "restart":
 		plan.Restart, err = positive(name, value)
 	default:
-		err = fmt.Errorf("unknown option %q of an action; known are again, after=, deadline=, cancel=, crash-before-write=, crash-after-write=, restart=, key=, other", name)
+		err = fmt.Errorf("unknown option %q of an action; known are again, after=, deadline=, cancel=, crash-before-write=, crash-after-write=, grace=, restart=, key=, other", name)
 	}
 	return err
 }
@@ -368,6 +371,8 @@ func (f *Fault) option(name, value string) (err error) {
 		f.Cancel, err = positive(name, value)
 	case "crash":
 		f.Crash, err = positive(name, value)
+	case "drain":
+		f.Drain, err = positive(name, value)
 	case "hang":
 		f.Hang, err = true, bare(name, value)
 	case "empty":
@@ -400,7 +405,7 @@ func (f *Fault) option(name, value string) (err error) {
 			err = fmt.Errorf("move is %q; known are %q", value, moves)
 		}
 	default:
-		err = fmt.Errorf("unknown option %q of an attempt; known are empty, items=, hint=, form=, after=, hang, done, deaf, cancel=, crash=, say=, advice=, wrap=, work=, body=, twice, panic, valid=, move=", name)
+		err = fmt.Errorf("unknown option %q of an attempt; known are empty, items=, hint=, form=, after=, hang, done, deaf, cancel=, crash=, drain=, say=, advice=, wrap=, work=, body=, twice, panic, valid=, move=", name)
 	}
 	return err
 }

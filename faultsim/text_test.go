@@ -32,6 +32,7 @@ func anySchedule() *rapid.Generator[Schedule] {
 			Deaf:    rapid.Bool().Draw(t, "deaf"),
 			Cancel:  duration.Draw(t, "cancel"),
 			Crash:   duration.Draw(t, "crash"),
+			Drain:   duration.Draw(t, "drain"),
 		}
 		if f.Hang {
 			f.Latency = 0

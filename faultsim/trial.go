@@ -57,7 +57,7 @@ func newTrial(a *Adapter, s *Schedule, content []byte, storage *trace.Trace) *tr
 	if storage != nil {
 		x.rec.Recycle(storage)
 	}
-	x.stage.house, x.house.again = &x.house, a.Again != nil
+	x.stage.house, x.house.again, x.house.drainable = &x.house, a.Again != nil, a.HandedBack != nil
 	x.stage.start(&a.Policy, &x.rec)
 	x.stage.acts, x.stage.serial = x.few[:0], a.Serial
 	x.stage.climate.s, x.stage.declared, x.stage.loop = s, a.Sinks, a.Loop
@@ -240,6 +240,9 @@ func (x *trial) close() {
 		a.cancel()
 	}
 	x.stage.release()
+	if x.house.life != nil {
+		x.house.life.tell()
+	}
 	for _, f := range slices.Backward(closers) {
 		x.closeOne(f)
 	}

@@ -70,7 +70,7 @@ func (x *trial) call(ctx context.Context, l *life, a *act, action Action) {
 // end records what the action returned.
 func (x *trial) end(l *life, a *act, out any, err error) {
 	x.stage.leaves(a)
-	if !x.over(a, l) {
+	if x.handsBack(l, a, err) || !x.over(a, l) {
 		return
 	}
 	e := trace.Ending{Err: err}

@@ -20,8 +20,8 @@ func (p *Plan) downtime() time.Duration {
 	return p.Restart
 }
 
-// crashes counts the crashes that the plan asks for.
-func (p *Plan) crashes() int {
+// deaths counts the crashes and drains that the plan asks for.
+func (p *Plan) deaths() int {
 	n := 0
 	if p.CrashBeforeWrite > 0 {
 		n++
@@ -34,14 +34,17 @@ func (p *Plan) crashes() int {
 			if faults[i].Crash > 0 {
 				n++
 			}
+			if faults[i].Drain > 0 {
+				n++
+			}
 		}
 	}
 	return n
 }
 
-// mortal runs an action in whose plan there are crashes, each life of its
-// process in a goroutine of its own, which a crash leaves behind. It reports
-// whether there was one.
+// mortal runs an action in whose plan there are crashes or drains, each life of
+// its process in a goroutine of its own, which a crash leaves behind. It reports
+// whether a process has ended.
 func (x *trial) mortal(ctx context.Context, a *act, action Action) (crashed bool) {
 	limit := time.NewTimer(x.longest)
 	defer limit.Stop()
@@ -57,6 +60,10 @@ func (x *trial) mortal(ctx context.Context, a *act, action Action) (crashed bool
 		case <-limit.C:
 			x.hangs(a)
 			return crashed
+		}
+		if x.retires(l) {
+			time.Sleep(a.plan.downtime())
+			return true
 		}
 		if !l.dead.Load() {
 			return crashed

@@ -24,7 +24,7 @@ func (x *trial) inTurn(action Action, plans []Plan) {
 			}
 		}
 		ctx, a := x.begin(&plans[i])
-		if x.a.Resume != nil && plans[i].crashes() > 0 {
+		if x.a.Resume != nil && plans[i].deaths() > 0 {
 			if x.mortal(ctx, a, do) && i+1 < len(plans) {
 				action = x.survivor()
 			}

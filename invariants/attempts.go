@@ -12,42 +12,50 @@ import (
 // cases F002, F050). Of a batch no item is asked for more often either, whatever
 // chunk it was in. n below 1 is a rule that nothing can break.
 func MaxAttempts(n int) Invariant {
-	return seriesRule("attempts-bounded", fmt.Sprintf("at most %d attempts for one action, the first included", n),
+	return bounded(n, "", func(*trace.Series) (int, string) { return 0, "" })
+}
+
+// maxAttempts is MaxAttempts under the policy: repeats after a refresh may be
+// beyond the number, and so may those of what a drain cut off.
+func (p *Policy) maxAttempts() Invariant {
+	also := ""
+	if p.Refresh.Extra {
+		also = ", and a repeat after a refresh"
+	}
+	return bounded(p.MaxAttempts, also, func(s *trace.Series) (extra int, why string) {
+		if p.Refresh.Extra {
+			extra, why = refusals(s), " after a refresh"
+		}
+		if n := p.spared(s.Attempts); n > 0 {
+			extra, why = extra+n, why+" in place of what a drain cut off"
+		}
+		return extra, why
+	})
+}
+
+// bounded is MaxAttempts with so many more as beyond says, and why.
+func bounded(n int, also string, beyond func(*trace.Series) (extra int, why string)) Invariant {
+	return seriesRule("attempts-bounded", fmt.Sprintf("at most %d attempts for one action, the first included%s", n, also),
 		func(a *trace.Action, s *trace.Series) Verdict {
 			if n < 1 {
 				return Verdict{}
 			}
 			v := Verdict{Applied: 1}
-			if s.Attempts[0].Items != "" && len(a.Series) > 1 && s.Attempts[0].Event == a.Series[0].Attempts[0].Event {
+			extra, why := beyond(s)
+			if extra == 0 && s.Attempts[0].Items != "" && len(a.Series) > 1 && s.Attempts[0].Event == a.Series[0].Attempts[0].Event {
 				v.asked(a, n)
 			}
-			if len(s.Attempts) > n {
-				v.report(a, fmt.Sprintf("%d attempts of %s, at most %d are allowed", len(s.Attempts), s.Tool, n),
+			if most := n + extra; len(s.Attempts) > most {
+				and := ""
+				if why != "" {
+					and = fmt.Sprintf(" and %d%s", extra, why)
+				}
+				v.report(a, fmt.Sprintf("%d attempts of %s, at most %d%s are allowed", len(s.Attempts), s.Tool, n, and),
 					"count attempts and not retries, keep one counter for the action, and check it before the wait",
-					events(s.Attempts[n:])...)
+					events(s.Attempts[most:])...)
 			}
 			return v
 		})
-}
-
-// maxAttempts is MaxAttempts under the policy: repeats after a refresh may be
-// beyond the number.
-func (p *Policy) maxAttempts() Invariant {
-	n := p.MaxAttempts
-	if !p.Refresh.Extra {
-		return MaxAttempts(n)
-	}
-	bounded := MaxAttempts(n)
-	inner := seriesRule(bounded.Name, bounded.Rule+", and a repeat after a refresh", func(a *trace.Action, s *trace.Series) Verdict {
-		v := Verdict{Applied: 1}
-		if extra := refusals(s); len(s.Attempts) > n+extra {
-			v.report(a, fmt.Sprintf("%d attempts of %s, at most %d and %d after a refresh are allowed", len(s.Attempts), s.Tool, n, extra),
-				"count attempts and not retries, keep one counter for the action, and check it before the wait",
-				events(s.Attempts[n+extra:])...)
-		}
-		return v
-	})
-	return inner
 }
 
 // refusals counts the answers that a refresh may have mended: of several in a

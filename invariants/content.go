@@ -36,7 +36,7 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 		},
 		Hint: hintText{p.Hint.Use, span(p.Hint.Limit), p.Hint.Over, p.Hint.Jitter, p.Hint.Classes, p.Hint.Resets},
 		Late: p.Late, BudgetLate: p.BudgetLate, Key: p.Key, Reconcile: p.Reconcile, Hedge: hedgeText{span(p.Hedge.After), p.Hedge.Max}, Winner: p.Winner, Repeatable: p.Repeatable, Tools: p.Tools, Refresh: refreshText(p.Refresh), Correct: correctText(p.Correct),
-		Restart: p.Restart, RestartBudget: p.RestartBudget,
+		Restart: p.Restart, RestartBudget: p.RestartBudget, Drain: p.Drain,
 	})
 }
 
@@ -57,7 +57,7 @@ func (p *Policy) UnmarshalJSON(text []byte) error {
 		},
 		Hint: Hint{t.Hint.Use, time.Duration(t.Hint.Limit), t.Hint.Over, t.Hint.Jitter, t.Hint.Classes, t.Hint.Resets},
 		Late: t.Late, BudgetLate: t.BudgetLate, Key: t.Key, Reconcile: t.Reconcile, Hedge: Hedge{time.Duration(t.Hedge.After), t.Hedge.Max}, Winner: t.Winner, Repeatable: t.Repeatable, Tools: t.Tools, Refresh: Refresh(t.Refresh), Correct: Correct(t.Correct),
-		Restart: t.Restart, RestartBudget: t.RestartBudget,
+		Restart: t.Restart, RestartBudget: t.RestartBudget, Drain: t.Drain,
 	}
 	return nil
 }
@@ -89,6 +89,7 @@ type policyText struct {
 
 	Restart       AfterRestart       `json:"restart,omitzero"`
 	RestartBudget BudgetAfterRestart `json:"restartBudget,omitzero"`
+	Drain         DrainedAttempt     `json:"drain,omitzero"`
 
 	Tools map[string]Policy `json:"tools,omitempty"`
 }

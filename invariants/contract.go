@@ -147,7 +147,9 @@ func (p *Policy) rules() []Invariant {
 	}
 	list := []Invariant{NoPanic(), NoSpin()}
 	list = append(list, OperatorRetry(*p))
-	switch p.Restart { // before the rules that say the same without a crash
+	// Before the rules that say the same without a crash, and without a drain.
+	list = append(list, p.drainRules()...)
+	switch p.Restart {
 	case RestartResumes:
 		list = append(list, SurvivesRestart(*p))
 	case RestartInterrupts:

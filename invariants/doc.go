@@ -153,6 +153,18 @@
 // agent: once so many in a row have failed, no tool is called any more, and the
 // next action ends as escalated.
 //
+// # Loops that a model drives
+//
+// A [Loop] is the contract of a run: what holds over all turns of a model, whatever it
+// asks for. It judges the program and not the model. [Loop.Invariants] holds each call
+// that the model asks for to the policy of its tool, as an action by itself, each turn to
+// the policy of the model, and the run to what it declares: how many turns and attempts,
+// which tools and which leave, which arguments stay, what the user is told and when, what
+// it costs.
+//
+//	loop := invariants.Loop{Turns: 8, Tools: []string{"weather", "pay"}, Approve: []string{"pay"}, Goal: "pay"}
+//	invariants.Verify(t, tr, loop.Invariants(policy)...)
+//
 // # What many actions share
 //
 // An [Allowance] is a budget that all actions use together: calls, cost or the
@@ -271,6 +283,7 @@
 //   - whether a record is mandatory, precedes the call, and fails the action: Sink.Mandatory, Before, Degraded
 //   - what a breaker counts, how many probes must succeed, whether a refusal closes it or counts for nothing, how long a probe keeps its place: Breaker.Failures, Successes, RefusalsNeutral, Lease
 //   - what a repeat gets at once, after a definite failure, without a key, and for how long: Repeats.AtOnce, Failures, Keyless, Retention
+//   - what a model's asking again does: Loop.Intention, Failing and PerTool; how failures of one turn count: Loop.Count; whether the conversation may be shortened: Loop.Compacts
 //   - zero attempts: an error, since it means default, unlimited or none elsewhere; [Unlimited] needs a Budget
 //
 // What is a coin flip in any program is legal both ways: an attempt at the very
@@ -302,5 +315,7 @@
 //     death of the process before the first attempt: what was written down by
 //     then is not seen.
 //   - Of a trajectory, whether calls that run at once were meant to: order is that in which the tools were reached. A step that a cache serves is a hit, and no call.
+//   - What a model should have asked for, and what it makes of a failure: see [Loop].
+//   - Asks for the same in one turn, each by itself.
 //   - The windows are exact. They suit virtual time, not recordings in real time.
 package invariants

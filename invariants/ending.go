@@ -29,7 +29,7 @@ func honestEnding(p *Policy, shared bool) Invariant {
 				v.reached(a)
 				return v
 			}
-			late := timeUp(a) || own.outOfTime(a, begin) || p.spentOn(a)
+			late := timeUp(a) || stopped(a) || own.outOfTime(a, begin) || p.spentOn(a)
 			if text, advice := dishonesty(own, &sc, a, late, shared); text != "" {
 				v.report(a, text, own.adviceFor(a, advice), lastAnswer(a), a.EndEvent)
 			}
@@ -171,7 +171,7 @@ func began(a *trace.Action) int {
 // counts reports whether n is the number of attempts, of all or of one series:
 // an error may speak of the page that failed.
 func counts(a *trace.Action, n int) bool {
-	if made := began(a); n >= made && n <= made+writes(a.Restarts) { // it may count what it died before making
+	if made := began(a); n >= made-drainedBefore(a, a.EndEvent) && n <= made+writes(a.Restarts) { // it may count what it died before making
 		return true
 	}
 	for i := range a.Series {

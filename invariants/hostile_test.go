@@ -23,7 +23,7 @@ func everything() [][]Invariant {
 		Desired: []trace.Class{trace.NotFound, trace.Conflict}, Advice: AdviceDecides, Key: "key", Reconcile: true,
 		Backoff: Backoff{Base: 100 * time.Millisecond, Cap: time.Second, Jitter: FullJitter},
 		Hint:    Hint{Limit: 2 * time.Second, Over: OverClamp, Resets: true},
-		Winner:  WinnerCancel, Hedge: Hedge{After: 300 * time.Millisecond, Max: 2}, Restart: RestartResumes,
+		Winner:  WinnerCancel, Hedge: Hedge{After: 300 * time.Millisecond, Max: 2}, Restart: RestartResumes, Drain: DrainFree,
 		Refresh: Refresh{Once: true, Credential: "token", Shared: true, Extra: true}, Correct: Correct{Once: true, Fields: []string{"city"}},
 		Tools: map[string]Policy{"bank": {ID: "once", MaxAttempts: 1, Budget: time.Second, Late: LateWait}},
 	}
@@ -210,7 +210,7 @@ func wishes() *rapid.Generator[[]trace.ToolCall] {
 // kinds lists the kinds of events, those that rules look at most more than once.
 func kinds() []trace.Kind {
 	list := []trace.Kind{trace.KindBegin, trace.KindBegin, trace.KindCall, trace.KindCall, trace.KindCall, trace.KindAnswer, trace.KindAnswer, trace.KindAnswer, trace.KindEnd}
-	for k := trace.KindBegin; k <= trace.KindSay; k++ {
+	for k := trace.KindBegin; k <= trace.KindHandback; k++ {
 		list = append(list, k)
 	}
 	return list

@@ -37,6 +37,7 @@ type cutting struct {
 	a      *trace.Action
 	groups map[grouping]string // → name of the action
 	active []string            // those that were called since a model was
+	twins  map[int]bool        // asks whose calls cannot be told from those of another one
 	skip   bool
 }
 
@@ -79,10 +80,14 @@ func newCutter(tr *trace.Trace) *cutter {
 // what came of them, nothing had cut the run short, and nobody asked for the same
 // again, so that giving up too early can be seen.
 func (c *cutter) ends(r *run) {
-	times := map[intention]int{}
+	times, twins := map[intention]int{}, map[int]bool{}
 	for i := range r.asks {
 		times[r.asks[i].intention()]++
+		if r.twin(&r.asks[i]) {
+			twins[r.asks[i].N] = true
+		}
 	}
+	c.runs[r.a.Name].twins = twins
 	for i := range r.asks {
 		k := &r.asks[i]
 		next := r.turns[k.turn].Next
@@ -155,6 +160,9 @@ func (c *cutter) take(r *cutting, i int, e *trace.Event) {
 
 // attempt takes over an attempt, as one of the action that it belongs to.
 func (c *cutter) attempt(r *cutting, i int, e *trace.Event) {
+	if r.twins[e.Ask] {
+		return
+	}
 	g := grouping{ask: e.Ask}
 	if g.ask == 0 || c.apart {
 		g = grouping{of: intention{tool: e.Tool}}

@@ -71,7 +71,7 @@ func (l *Loop) resultMarked(p *Policy) Invariant {
 	return l.runRule(p, "result-marked", "the model is told which of its calls failed", func(r *run) (v Verdict) {
 		for i := range r.asks {
 			k := &r.asks[i]
-			if len(k.Results) != 1 {
+			if len(k.Results) != 1 || r.twin(k) {
 				continue
 			}
 			next, shown := r.turns[k.turn].Next, &k.Results[0]

@@ -142,11 +142,6 @@ func askingRules() []runCase {
 		}, keeps: []runSubject{
 			{"nothing is run", requested("x").model("", ask("c1", "drop_all", pune)).result("c1", "!there is no such tool").quits("x")},
 		}, idle: again(1, "weather", pune, ok).quits("x")},
-		{rule: "tools-offered", loop: Loop{Tools: []string{"weather"}}, breaks: []runSubject{
-			{"what is offered may not be called", requested("x").offers("weather", "mail").model("Hello.").returns("Hello.")},
-		}, keeps: []runSubject{
-			{"what is offered may be called", requested("x").offers("weather").model("", ask("c1", "mail", pune)).result("c1", "!no").quits("x")},
-		}, idle: requested("x").offers("weather").model("Hello.").returns("Hello.")},
 		{rule: "allowed-tools", loop: Loop{Tools: []string{"weather"}}, breaks: []runSubject{
 			{"the other one, where the first is down", again(1, "weather", pune, transient).turn(2, "search", pune, ok).quits("x")},
 		}, keeps: []runSubject{{"the allowed one", again(2, "weather", pune, ok).quits("x")}}, idle: quiet()},

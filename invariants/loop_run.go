@@ -282,6 +282,18 @@ func (r *run) remembered(k *wish, event int) bool {
 	return ok && at < event
 }
 
+// twin reports whether the model asked for the same in the same turn, or under the same
+// id: which of the two a call serves is then not to be seen.
+func (r *run) twin(k *wish) bool {
+	for i := range r.turns[k.turn].Asks {
+		o := &r.turns[k.turn].Asks[i]
+		if o.N != k.N && o.Tool == k.Tool && (o.Args == k.Args || o.ID != "" && o.ID == k.ID) {
+			return true
+		}
+	}
+	return false
+}
+
 // parses reports whether what the model wrote are arguments.
 func parses(args string) bool { return args == "" || json.Valid([]byte(args)) }
 

@@ -3,26 +3,19 @@ package invariants
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/rehearse-go/rehearse/trace"
 )
 
-// toolsOffered is: what a model asks for is called only where it was offered, and a
-// model is offered only what the run may call. A tool that it invents runs nothing.
+// toolsOffered is: what a model asks for is called only where it was offered. A tool
+// that it invents runs nothing.
 func (l *Loop) toolsOffered(p *Policy) Invariant {
 	return l.runRule(p, "tools-offered", "a tool that the model was not offered is not called", func(r *run) (v Verdict) {
 		for i := range r.turns {
 			t := &r.turns[i]
 			if t.Prompt == nil || len(t.Prompt.Tools) == 0 {
 				continue
-			}
-			if name, ok := r.forbidden(t.Prompt.Tools); ok {
-				v.Applied++
-				v.report(r.a, fmt.Sprintf("%s was offered %s, which the run may not call", t.Model, name),
-					"offer what the run may call, and check again when it is asked for", t.Calls[len(t.Calls)-1])
-				return v
 			}
 			for k := range t.Asks {
 				w := &wish{&t.Asks[k], i}
@@ -39,18 +32,6 @@ func (l *Loop) toolsOffered(p *Policy) Invariant {
 		}
 		return v
 	})
-}
-
-// forbidden is the first tool of the list that the run may not call.
-func (r *run) forbidden(offered []string) (name string, ok bool) {
-	if len(r.l.Tools) == 0 {
-		return "", false
-	}
-	i := slices.IndexFunc(offered, func(name string) bool { return !slices.Contains(r.l.Tools, name) })
-	if i < 0 {
-		return "", false
-	}
-	return offered[i], true
 }
 
 // argumentsWhole is: nothing is called with arguments that are no JSON, nor with

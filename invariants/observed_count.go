@@ -40,7 +40,7 @@ func (h *handed) made() int {
 // counts reports whether n is the number of attempts, of all or of one of
 // several series: an observation may speak of the tool that failed.
 func (h *handed) counts(n, made int) bool {
-	if n >= made && n <= made+writes(h.a.Restarts) {
+	if n >= made-drainedBefore(h.a, h.event) && n <= made+writes(h.a.Restarts) {
 		return true
 	}
 	for i := range h.a.Series {

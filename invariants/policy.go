@@ -98,6 +98,10 @@ type Policy struct {
 	// and the time in which the process was down counts.
 	RestartBudget BudgetAfterRestart
 
+	// Drain says whether an attempt counts that was cut off because the program's
+	// process was told to stop, and that was given back. Empty: either is right.
+	Drain DrainedAttempt
+
 	// Repeatable says that repeating the action is harmless, as with a read.
 	Repeatable bool
 

@@ -83,6 +83,11 @@ func (s *Series) lost(up time.Duration) Decision {
 	s.refill(up)
 	s.attempts++
 	s.failures++
+	return s.severed(up)
+}
+
+// severed is the decision after an attempt whose process has ended under it.
+func (s *Series) severed(up time.Duration) Decision {
 	s.answered, s.unclear = up, true
 	o := trace.Outcome{Class: trace.Unknown, Effect: trace.EffectUnknown}
 	var d Decision
@@ -92,7 +97,7 @@ func (s *Series) lost(up time.Duration) Decision {
 	case !s.p.safe(&o):
 		d = stop(trace.ReasonOutcomeUnknown, up)
 	default:
-		_, hi := s.p.Backoff.Window(s.failures+s.phantoms, s.waited)
+		hi := s.longestWait()
 		lease := max(0, plus(s.began, s.p.Attempt)-up)
 		d = s.fit(wait{hi: plus(hi, lease)}, up, 0)
 		if d.Do == Go && !slices.ContainsFunc(lostClasses, s.p.Retries) {
@@ -105,6 +110,17 @@ func (s *Series) lost(up time.Duration) Decision {
 	}
 	s.doubt(&d, up)
 	return d
+}
+
+// longestWait is the longest wait that may follow an attempt whose process has
+// ended under it, whether the program counts it or not.
+func (s *Series) longestWait() time.Duration {
+	_, hi := s.p.Backoff.Window(max(1, s.failures+s.phantoms), s.waited)
+	if s.spared > 0 {
+		_, counted := s.p.Backoff.Window(s.failures+1, s.waited)
+		hi = max(hi, counted)
+	}
+	return hi
 }
 
 // doubt widens the decision where the program may have written down attempts

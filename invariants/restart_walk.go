@@ -24,13 +24,14 @@ func crashesSince(a *trace.Action, event, until int) []trace.Restart {
 }
 
 // forgotten reports whether the process died at the instant of the attempt's
-// answer, before anything else: it may not have written the answer down.
+// answer, before anything else: it may not have written the answer down. One that
+// handed the action back has.
 func forgotten(a *trace.Action, at *trace.Attempt) bool {
 	if len(a.Restarts) == 0 || !at.Seen {
 		return false
 	}
 	crashes := crashesSince(a, at.Event, -1)
-	return len(crashes) > 0 && crashes[0].Crash == at.End
+	return len(crashes) > 0 && crashes[0].Crash == at.End && !crashes[0].HandedBack
 }
 
 // writes counts the crashes that came at a durable write.
@@ -54,17 +55,19 @@ func (w *walk) crashed() (known bool) {
 	}
 	w.went, w.end, w.side, w.fresh = w.at.Outcome, w.at.End, 0, false
 	switch {
-	case w.p.Restart == RestartInterrupts && w.at.Lost:
+	case w.p.Restart == RestartInterrupts && (w.at.Lost || w.at.Drained):
 		w.d = w.auto.Lost(up.Up)
 	case w.p.Restart == RestartInterrupts:
 		w.d = w.auto.Resumed(w.at.Outcome, w.at.End, up.Up)
+	case w.at.Drained:
+		w.asDrained()
 	case w.at.Lost:
 		w.written(w.crashes[1:])
 		w.asLost(up.Up)
 	default:
 		before := w.auto
-		w.asAnswered(up.Up)
-		if !w.fits() && w.crashes[0].Crash == w.at.End {
+		w.asAnswered(w.at.Outcome, w.at.End, up.Up)
+		if !w.fits() && forgotten(w.a, w.at) {
 			first, after := w.step, w.auto
 			w.auto = before
 			w.written(w.crashes[1:])
@@ -94,25 +97,27 @@ func (w *walk) asLost(up time.Duration) {
 	w.lookAside()
 }
 
-// asAnswered reads the attempt as one whose answer outlived the crash. Where
-// the next one was due, the program may have died with that one written down.
-func (w *walk) asAnswered(up time.Duration) {
+// asAnswered reads the attempt as one whose answer, at the instant, outlived the
+// crash. Where the next one was due, the program may have died with that one
+// written down.
+func (w *walk) asAnswered(o trace.Outcome, at, up time.Duration) {
+	w.went, w.end = o, at
 	base := w.auto
-	due := base.Next(w.at.Outcome, w.at.End)
+	due := base.Next(o, at)
 	phantoms, began := 0, w.auto.began
 	for i := range w.crashes {
-		unaware := i > 0 && w.crashes[0].Crash == w.at.End // of the answer, and so of the wait
-		if c := &w.crashes[i]; c.Write > 0 && (due.Do != Stop || i > 0 && w.p.refills()) && (unaware || c.Crash-w.at.End >= due.Lo) {
+		unaware := i > 0 && forgotten(w.a, w.at) // of the answer, and so of the wait
+		if c := &w.crashes[i]; c.Write > 0 && (due.Do != Stop || i > 0 && w.p.refills()) && (unaware || c.Crash-at >= due.Lo) {
 			phantoms++
 			began = c.Crash
 		}
 	}
 	w.auto.phantoms += phantoms
-	w.d = w.auto.resumed(w.at.Outcome, w.at.End, up)
+	w.d = w.auto.resumed(o, at, up)
 	if phantoms > 0 && w.d.Do != Stop {
 		ghost := w.auto
 		ghost.phantoms, ghost.began = ghost.phantoms-phantoms, began
-		w.d.orElse(ghost.lost(up), up-w.at.End)
+		w.d.orElse(ghost.lost(up), up-at)
 	}
 	w.lookAside()
 }

@@ -140,6 +140,25 @@ func TestEachInvariantFindsItsFaultAndNothingElse(t *testing.T) {
 			{"an approved alternative", tries(transient, transient).Call("x", pune).Answer(ok).End()},
 			{"credentials are no tool's work", begin().Auth("token").Answer(ok).Call("w", pune).Answer(ok).End()},
 		}, begin()},
+		{Exact(Step("x"), Step("w").Args(pune)), []subject{
+			{"the other way round", begin().Call("w", pune).Answer(ok).Call("x", pune).Answer(ok).End()},
+			{"called once more", begin().Call("x", pune).Answer(ok).Call("w", pune).Answer(ok).Call("w", pune).Answer(ok).End()},
+		}, []subject{{"with a retry", begin().Call("x", pune).Answer(ok).Call("w", pune).Answer(transient).Call("w", pune).Answer(ok).End()}}, begin()},
+		{InOrder(Step("x"), Step("w")), []subject{
+			{"one is left out", begin().Call("x", pune).Answer(ok).End()},
+		}, []subject{{"others between", begin().Call("x", pune).Answer(ok).Call("y", pune).Answer(ok).Call("w", pune).Answer(ok).End()}}, tries(ok)},
+		{Unordered(Step("x"), Step("w")), []subject{
+			{"others between", begin().Call("x", pune).Answer(ok).Call("y", pune).Answer(ok).Call("w", pune).Answer(ok).End()},
+		}, []subject{{"the other way round", begin().Call("w", pune).Answer(ok).Call("x", pune).Answer(ok).End()}}, begin()},
+		{AtLeast(Step("x"), Step("x")), []subject{
+			{"once for two", begin().Call("x", pune).Answer(ok).End()},
+		}, []subject{{"two pages", begin().Call("x", `1`).Answer(ok).Call("x", `2`).Answer(ok).End()}}, tries(ok)},
+		{AtMost(Step("x"), Step("w")), []subject{
+			{"twice for one", begin().Call("x", `1`).Answer(ok).Call("x", `2`).Answer(ok).End()},
+		}, []subject{{"one of them", begin().Call("w", pune).Answer(ok).End()}}, begin().End()},
+		{Before(Step("x"), Step("w")), []subject{
+			{"both at once", begin().Call("x", pune).Call("w", pune).After(ms).AnswerTo(1, fine).Answer(ok).End()},
+		}, []subject{{"one after the other", begin().Call("x", pune).Answer(ok).Call("w", pune).Answer(ok).End()}}, begin().Call("x", pune).Answer(ok).End()},
 		{WithinSpend(Policy{MaxAttempts: 9, Price: 4, Spend: 8}), []subject{
 			{"failures cost as much as successes", tries(transient, transient, ok)},
 			{"a second page", begin().Call("list", `1`).Answer(ok).Call("list", `2`).Answer(transient).Call("list", `2`)},

@@ -66,7 +66,8 @@ type Series struct {
 
 	unauthenticated bool          // the answer before said so
 	up              time.Duration // when a process that has died is up again; 0: it has not
-	phantoms        int           // attempts that a process may have counted and died before making
+	phantoms        int           // attempts that a process may have counted and died before making, or given back
+	spared          int           // attempts that were given back and count for nothing
 	corrected       bool          // rejected arguments were
 }
 

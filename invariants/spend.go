@@ -61,7 +61,7 @@ func overspent(p *Policy, tool string, n int) (text, advice string) {
 }
 
 // affords reports whether one more attempt is paid for.
-func (s *Series) affords() bool { return s.p.affords(s.beside + s.attempts + 1) }
+func (s *Series) affords() bool { return s.p.affords(s.beside + s.attempts + s.spared + 1) }
 
 // shareSpend asks the automaton where the action has several series, which
 // spend of the same. Another one may take what is left while this one waits.

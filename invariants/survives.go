@@ -68,8 +68,8 @@ func (v *Verdict) counted(p *Policy, a *trace.Action, s *trace.Series) {
 		return
 	}
 	v.Applied++
-	if len(s.Attempts) > p.MaxAttempts {
-		v.report(a, fmt.Sprintf("%d attempts of %s over %s, at most %d are allowed in all", len(s.Attempts), s.Tool, counted(n, "restart"), p.MaxAttempts),
+	if made := len(s.Attempts) - p.spared(s.Attempts); made > p.MaxAttempts {
+		v.report(a, fmt.Sprintf("%d attempts of %s over %s, at most %d are allowed in all", made, s.Tool, counted(n, "restart"), p.MaxAttempts),
 			"write the count down before each attempt: a counter that begins anew with the process bounds nothing", last.Event)
 	}
 }
@@ -92,7 +92,7 @@ func (v *Verdict) resumes(p *Policy, sc scene, a *trace.Action, s *trace.Series)
 // survives words what the restart made of the step; empty: nothing wrong.
 func (w *walk) survives() (text, advice string) {
 	switch {
-	case w.then == nil && w.a.Ended && w.d.Do == Go && !w.excused():
+	case w.then == nil && w.a.Ended && w.d.Do == Go && !w.excused() && endedDraining(w.a) == nil: // see [DrainHandsBack]
 		return fmt.Sprintf("the action was given up by the restart, after attempt %d of %s, and more were allowed", w.at.N, w.at.Tool),
 			"look through what is unfinished when the program begins, and go on with it"
 	case w.then != nil && w.d.Do == Stop && w.d.Reason == trace.ReasonSuccess:

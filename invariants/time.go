@@ -68,7 +68,7 @@ func noLastDelay(p *Policy, whole bool) Invariant {
 				return v
 			}
 			last, over := quiet(a)
-			if last == nil || len(crashesSince(a, last.Event, -1)) > 0 || sc.excuses(a, over, a.End) {
+			if last == nil || len(crashesSince(a, last.Event, -1)) > 0 || endedDraining(a) != nil || sc.excuses(a, over, a.End) {
 				return v
 			}
 			v.Applied++

@@ -97,6 +97,9 @@ func (p *Policy) rulesOfTools() []Invariant {
 			all.Advice = list[i].Advice
 		}
 		all.Repeatable = all.Repeatable && list[i].Repeatable && list[i].Key == ""
+		if all.Drain == DrainUndeclared {
+			all.Drain = list[i].Drain
+		}
 		if list[i].MaxAttempts != Unlimited {
 			all.MaxAttempts = list[i].MaxAttempts
 		}
@@ -115,6 +118,10 @@ func (p *Policy) rulesOfTools() []Invariant {
 			inv = WithinBudget(*p)
 		case inv.Name == "survives-restart":
 			inv = SurvivesRestart(*p)
+		case inv.Name == "drain-hands-back":
+			inv = DrainHandsBack(*p)
+		case inv.Name == "drain-counted":
+			inv = DrainCounted(*p)
 		case inv.Name == "no-last-delay":
 			inv = noLastDelay(p, true)
 		case inv.Name == "honest-ending":

@@ -11,6 +11,9 @@ import (
 // functions [Exact], [InOrder], [Unordered], [AtLeast], [AtMost] and [Before] do
 // not suit as they are. Its methods make the same invariants. The zero Trajectory
 // compares every action, and a call with its retries is one step.
+//
+// A difference is told in time and space of steps times calls; where order is free,
+// time is that times the smaller of the two.
 type Trajectory struct {
 	// Action is the name of the only action that is judged. Empty: every
 	// action, each by itself.
@@ -32,8 +35,9 @@ type Counted string
 const (
 	// FinalAttempts counts a call with all its retries once, as the attempt that
 	// settled it: the success, or else the last one. A call that follows a
-	// success counts anew, and so does one with a trace.Call.ID of its own: a
-	// model that asks again has made another call. A hedge does not.
+	// success counts anew, and so does one that a model has asked for anew, where
+	// the trace has what the model said or an id of each call. A hedge does not,
+	// which is a call with the same arguments while the first is under way.
 	FinalAttempts Counted = ""
 
 	// SuccessfulAttempts counts what was answered with trace.OK, and nothing else.

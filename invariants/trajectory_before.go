@@ -10,9 +10,9 @@ import (
 
 // Before is: no call of then is made before a call of first has been answered; a
 // call of first alone is legal (precedence, in the property specification patterns
-// of Dwyer, Avrunin and Corbett). Every attempt of then is judged. A first that has failed for
-// good counts, as where a fallback comes behind it; Trajectory{Counted:
-// SuccessfulAttempts} wants a success.
+// of Dwyer, Avrunin and Corbett). Every attempt of then is judged. A first that has
+// failed for good counts, as where a fallback comes behind it;
+// Trajectory{Counted: SuccessfulAttempts} wants a success.
 func Before(first, then StepMatcher) Invariant { return Trajectory{}.Before(first, then) }
 
 // Before is the function [Before] for the actions that t speaks of. Counted is
@@ -22,7 +22,7 @@ func (t Trajectory) Before(first, then StepMatcher) Invariant {
 	if problem := t.problem("Before", []StepMatcher{first, then}); problem != "" {
 		return misdeclared(name, problem)
 	}
-	return t.judging(name, fmt.Sprintf("%s comes before %s", first, then), func(a *trace.Action) (v Verdict) {
+	return t.judging(name, oneLine(fmt.Sprintf("%s comes before %s", first, then)), func(a *trace.Action) (v Verdict) {
 		calls := t.calls(a)
 		ready := time.Duration(math.MaxInt64) // the earliest answer to a call of first so far
 		var under *trace.Attempt              // a call of first so far

@@ -54,20 +54,26 @@ func (t Trajectory) calls(a *trace.Action) []tcall {
 	return list
 }
 
+// A modelCall is what a model asked for, as far as the trace has it.
+type modelCall struct {
+	ask int    // its number
+	id  string // its id, which models need not keep apart
+}
+
 // finals lists the attempts that settled a call: a series has several where it was
-// called again after a success, or under another id.
+// called again after a success, or asked for again by a model.
 func finals(s *trace.Series) []*trace.Attempt {
 	if len(s.Attempts) == 1 {
 		return []*trace.Attempt{&s.Attempts[0]}
 	}
 	var list []*trace.Attempt
-	latest := map[string]int{} // the id of a call → its place in the list
+	latest := map[modelCall]int{} // a call → its place in the list
 	for i := range s.Attempts {
 		at := &s.Attempts[i]
-		n, known := latest[at.CallID]
+		n, known := latest[modelCall{at.Ask, at.CallID}]
 		switch {
 		case !known || answered(list[n]) && precedes(list[n], at):
-			latest[at.CallID] = len(list)
+			latest[modelCall{at.Ask, at.CallID}] = len(list)
 			list = append(list, at)
 		case !answered(list[n]): // at is its retry, or a hedge
 			list[n] = at

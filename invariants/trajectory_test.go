@@ -166,6 +166,12 @@ func TestWhichAttemptsCount(t *testing.T) {
 // A model that asks again has made another call; a loop that sends the same call
 // again has not.
 func TestCallsWithIDsOfTheirOwnAreStepsOfTheirOwn(t *testing.T) {
+	for _, byNumber := range []bool{false, true} { // of the model's calls, where it does not keep its ids apart
+		callsWithIDs(t, byNumber)
+	}
+}
+
+func callsWithIDs(t *testing.T, byNumber bool) {
 	for ids, want := range map[string]int{"": 1, "1 1": 1, "1 2": 2, "1 2 2": 2, "1 2 1 2": 2} {
 		s := begin()
 		for range max(2, len(strings.Fields(ids))) {
@@ -173,7 +179,9 @@ func TestCallsWithIDsOfTheirOwnAreStepsOfTheirOwn(t *testing.T) {
 		}
 		tr := s.Fail("503").Trace()
 		for n, id := range strings.Fields(ids) {
-			tr.Events[1+2*n].CallID = id
+			if tr.Events[1+2*n].CallID = id; byNumber {
+				tr.Events[1+2*n].CallID, tr.Events[1+2*n].Ask = "call", int(id[0]-'0')
+			}
 		}
 		steps := make([]StepMatcher, want)
 		for i := range steps {
@@ -283,6 +291,23 @@ func TestMostStepsGetACall(t *testing.T) {
 	found := Find(tr, AtLeast(seven, seven))
 	require.Len(t, found, 1)
 	require.Equal(t, "step 2: book was called with room 8 instead of 7 (call 2, at 0s)", found[0].Text)
+}
+
+// What fits is told before what nearly does, and of two calls that differ the one
+// that differs by less.
+func TestTheNearestCallIsTakenForAStep(t *testing.T) {
+	search, book := Step("search"), Step("book")
+	tr := begin().Call("search", paris).Answer(ok).Call("search", `{"city":"Agra"}`).Answer(ok).End().Trace()
+	found := Find(tr, Exact(search.Args(pune), search.Args(paris)))
+	require.Len(t, found, 1)
+	require.Equal(t, `step 1 is missing: search {"city":"Pune"} was not called; 2 differences in all`, found[0].Text)
+
+	tr = begin().Call("book", `{"beds":3,"room":8}`).Answer(ok).Call("book", `{"beds":3,"room":7}`).Answer(ok).Call("book", `{"beds":4,"room":9}`).Answer(ok).End().Trace()
+	for _, inv := range []Invariant{AtLeast(book.Args(`{"beds":2,"room":7}`)), InOrder(book.Args(`{"beds":2,"room":7}`))} {
+		found = Find(tr, inv)
+		require.Len(t, found, 1)
+		require.Equal(t, "step 1: book was called with beds 3 instead of 2 (call 2, at 0s)", found[0].Text)
+	}
 }
 
 // A trace that keeps no values in clear cannot be compared by values, and the

@@ -170,13 +170,10 @@ func (c *comparison) wordMissing(a *trace.Action, step int) divergence {
 
 // lastEvent is where the action could have gone on, and did not.
 func lastEvent(a *trace.Action) int {
-	if a.Ended {
-		return a.EndEvent
-	}
-	if n := len(a.Attempts); n > 0 {
+	if n := len(a.Attempts); n > 0 && !a.Ended {
 		return max(a.Attempts[n-1].Event, a.Attempts[n-1].AnswerEvent)
 	}
-	return a.BeginAt
+	return a.EndEvent
 }
 
 // wordMoved words a call that came out of order, with the step that it should have

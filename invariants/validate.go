@@ -37,6 +37,7 @@ func (p *Policy) Validate() error {
 	v.restart(p)
 	v.correct(p)
 	v.restartBudget(p)
+	v.drain(p)
 	for _, d := range []struct {
 		field string
 		value time.Duration

@@ -44,6 +44,8 @@ func TestContradictionsAreNamedWithTheirFix(t *testing.T) {
 		{"RestartBudget", func(p *Policy) { p.Restart, p.Budget, p.RestartBudget = RestartResumes, time.Second, "halved" }},
 		{"RestartBudget", func(p *Policy) { p.Restart, p.RestartBudget = RestartResumes, BudgetBeginsAnew }},
 		{"RestartBudget", func(p *Policy) { p.Budget, p.RestartBudget = time.Second, BudgetBeginsAnew }},
+		{"Drain", func(p *Policy) { p.Restart, p.Drain = RestartResumes, "sometimes" }},
+		{"Drain", func(p *Policy) { p.Restart, p.Drain = RestartInterrupts, DrainFree }},
 		{"Late", func(p *Policy) { p.Late = "never" }},
 		{"Advice", func(p *Policy) { p.Advice = "perhaps" }},
 		{"BudgetLate", func(p *Policy) { p.Budget, p.BudgetLate = time.Second, "never" }},

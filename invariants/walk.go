@@ -97,15 +97,20 @@ func (w *walk) next() bool {
 	switch {
 	case len(w.crashes) > 0:
 		return w.crashed()
+	case at.Drained && w.p.Restart != RestartUndeclared:
+		w.asDrained()
+		return true
 	case at.Lost:
 		return false // the next one began beside it
 	case len(w.sc.side) == 0:
 		w.decide()
+		w.mayInterrupt()
 		return true
 	}
 	before := w.auto
 	w.decide()
 	w.heldDecide(before)
+	w.mayInterrupt()
 	return true
 }
 

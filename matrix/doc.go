@@ -139,34 +139,36 @@
 //		})
 //	}
 //
-// Hard rules hold in each sample without exception. A finding that several samples show is told
-// once, with the number of the first, which is all that it takes to see it again. Where the
-// contract asks of a model what only code can promise, such as the instants of its calls,
-// Hard names the rules that are meant.
+// Hard rules hold in each sample without exception. A finding that several samples
+// show is told once, with the number of the first, which is all that it takes to
+// see it again. Where the contract asks of a model what only code can promise, such
+// as the instants of its calls, Hard names the rules that are meant.
 //
-// Soft checks hold in most samples. How far so many samples carry is the Wilson interval
-// of the share that passed ([Rate.Interval]): a check fails where all of it lies
-// below what is wanted, passes where all of it lies at or above, and is undecided in between, with
-// the number of samples that would decide. Few samples carry little: 20 of 20 is a
-// share of 83.8 % or more.
+// Soft checks hold in most samples. How far so many samples carry is the Wilson
+// interval of the share that passed ([Rate.Interval]): a check fails where all of
+// it lies below what is wanted, passes where all of it lies at or above, and is
+// undecided in between, with the number of samples that would decide. Few samples
+// carry little: 20 of 20 is a share of 83.8 % or more.
 //
-// With -rehearse.accept the rates are kept beside the test, with the version of each
-// variant and the content of its contract. A later run is compared with them row by row, and a rate
-// that has certainly fallen fails ([Rate.Since]). A variant that Replaces another is compared with
-// it too, in the same run or out of the file.
+// With -rehearse.accept the rates are kept beside the test, with the version of
+// each variant and the content of its contract. A later run is compared with them
+// row by row, and a rate that has certainly fallen fails ([Rate.Since]). A variant
+// that Replaces another is compared with it too, in the same run or out of the
+// file.
 //
-// The arithmetic takes each sample for a draw of its own. Three recorded conversations that
-// are played twenty times each are three samples, and not sixty. And it takes each
-// row alone: of forty rows in which nothing has changed, one may well read as regressed when
-// a real model is sampled anew; a higher Confidence makes that rarer.
+// The arithmetic takes each sample for a draw of its own. Three recorded
+// conversations that are played twenty times each are three samples, and not sixty.
+// And it takes each row alone: of forty rows in which nothing has changed, one may
+// well read as regressed when a real model is sampled anew; a higher Confidence
+// makes that rarer.
 //
 // What a message says is not judged: the same thing comes in other words in each
 // sample. A check reads the trace, which says what was done.
 //
-// A model that is asked over a network has no place in virtual time. Record it with a
-// [trace.Recorder] where it runs, keep the files, and hand the traces in as a variant that is
-// Recorded. They are judged in the same way. examples/assistant has a loop whose code keeps the
-// hard rules whatever the model does.
+// A model that is asked over a network has no place in virtual time. Record it with
+// a [trace.Recorder] where it runs, keep the files, and hand the traces in as a
+// variant that is Recorded. They are judged in the same way. examples/assistant has
+// a loop whose code keeps the hard rules whatever the model does.
 //
 // # What is not covered
 //

@@ -24,7 +24,7 @@ const (
 	Breakers    Group = "breaker"     // many actions before a breaker, where one is declared
 	Layers      Group = "layers"      // failures of all kinds through all layers, where the physical attempts are bounded
 	Budgets     Group = "budgets"     // what one action may spend and what many share, where that is declared
-	Restarts    Group = "restart"     // crashes of the process, where the adapter has a Resume, and an operator's retries, where it has Again
+	Restarts    Group = "restart"     // crashes of the process, where the adapter has a Resume, drains of it, where it has HandedBack, and an operator's retries, where it has Again
 	Access      Group = "access"      // credentials that expire, where the policy refreshes them
 	Definitions Group = "definitions" // schemas that change, where the policy lets arguments be corrected
 	Sessions    Group = "sessions"    // sessions that are lost, where there are such
@@ -75,6 +75,7 @@ func shelves() []shelf {
 		{Budgets, escalationRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.escalates > 0 }},
 		{Budgets, allowanceRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.allowance != nil }},
 		{Restarts, restartRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Resume != nil }},
+		{Restarts, drainRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.HandedBack != nil }},
 		{Restarts, operatorRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Again != nil }},
 		{Access, accessRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Refresh.Once }},
 		{Definitions, definitionRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Policy.Of(s.Tools[0]).Correct.Once }},

@@ -38,10 +38,10 @@ type Interval struct{ Low, High float64 }
 //
 // the set of all shares that a score test would not reject (E. B. Wilson, Journal
 // of the American Statistical Association 22, 1927, page 209). It is right for few
-// samples too, and at 0 and n of n, where the usual ± of the normal
-// distribution is too narrow or nothing (Brown, Cai, DasGupta, Statistical Science 16, 2001,
-// page 101). Its coverage is the confidence on the average over all shares, and for
-// some shares a few points less.
+// samples too, and at 0 and n of n, where the usual ± of the normal distribution is
+// too narrow or nothing (Brown, Cai, DasGupta, Statistical Science 16, 2001, page
+// 101). Its coverage is the confidence on the average over all shares, and up to ten
+// points less for some that are near 0 or 1.
 //
 // confidence is a part of 1, such as 0.95. Where nothing was sampled, or a number
 // is none that can be, the interval is all of [0, 1].
@@ -65,8 +65,9 @@ func (r Rate) Interval(confidence float64) Interval {
 }
 
 // Since is the interval of how much the share has changed since before, by
-// Newcombe's method 10 for two samples that are independent of each other. With p for a share, l and u for the ends of
-// its Wilson interval, 1 for r and 2 for before, it is from
+// Newcombe's method 10 for two samples that are independent of each other. With p
+// for a share, l and u for the ends of its Wilson interval, 1 for r and 2 for
+// before, it is from
 //
 //	p1-p2 - √((p1-l1)² + (u2-p2)²)   to   p1-p2 + √((u1-p1)² + (p2-l2)²)
 //
@@ -124,11 +125,11 @@ func (v Verdict) String() string {
 }
 
 // Decide holds the rate to the share that is wanted, a part of 1; 0: nothing is
-// asked. Only what the interval excludes passes or fails. At a confidence of 0.95, samples
-// whose share is just what is wanted fail one time in forty, as meant, where they are many;
-// one in twenty at the most where five of them or more should fail the check; and up to one in
-// six where not one should, since a single failure then counts: of a share of 0.97
-// take more than five samples.
+// asked. Only what the interval excludes passes or fails. At a confidence of 0.95,
+// samples whose share is just what is wanted fail one time in forty, as meant,
+// where they are many; one in twenty at the most where five of them or more should
+// fail the check; and up to one in six where not one should, since a single failure
+// then counts: of a share of 0.97 take more than five samples.
 func (r Rate) Decide(wanted, confidence float64) Verdict {
 	i := r.Interval(confidence)
 	switch {
@@ -145,11 +146,11 @@ func (r Rate) Decide(wanted, confidence float64) Verdict {
 // farthest is the greatest number of further samples that is told.
 const farthest = 1_000_000
 
-// More is about how many further samples would decide, if the rate stays what it is; 0:
-// more than a million, or nothing is sampled yet. It is exact where all samples or none have
-// passed, and else a little off, since samples are whole. A share w is at an
-// end of the interval of n samples where n(p-w)² = z²w(1-w), which is the score
-// test from which the interval comes.
+// More is about how many further samples would decide, if the rate stays what it
+// is; 0: more than a million, or nothing is sampled yet. It is exact where all
+// samples or none have passed, and else a little off, since samples are whole. A
+// share w is at an end of the interval of n samples where n(p-w)² = z²w(1-w), which
+// is the score test from which the interval comes.
 func (r Rate) More(wanted, confidence float64) int {
 	off, z := r.Share()-wanted, quantile(confidence)
 	if !r.known() {

@@ -177,7 +177,8 @@ func checkMore(t *testing.T, r matrix.Rate, wanted float64) {
 	require.Equal(t, matrix.Undecided, verdict(grown(more-1)), "%v wanted %v: %d more", r, wanted, more-1)
 }
 
-// Samples whose share is exactly what is wanted seldom fail, and those far from it are decided.
+// Samples whose share is exactly what is wanted seldom fail, and those far from it
+// are decided.
 func TestACheckFailsOnlyWhereItIsCertain(t *testing.T) {
 	count := func(p, wanted float64, n int) map[matrix.Verdict]float64 {
 		dice, seen := rand.New(rand.NewPCG(uint64(n), 7)), map[matrix.Verdict]float64{}
@@ -213,7 +214,8 @@ func TestHowOftenACheckFailsAtItsBorder(t *testing.T) {
 	require.Less(t, worstOfMany, 0.06)
 }
 
-// failsAtBorder is the probability that n samples are too low where their share is what is wanted.
+// failsAtBorder is the probability that n samples are too low where their share is
+// what is wanted.
 func failsAtBorder(n int, wanted float64) (falls float64) {
 	for passed := range n + 1 {
 		if (matrix.Rate{Passed: passed, Of: n}).Decide(wanted, 0.95) != matrix.TooLow {

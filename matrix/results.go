@@ -12,9 +12,9 @@ import (
 	"github.com/rehearse-go/rehearse/internal/kept"
 )
 
-// results are what samples came to when somebody accepted them: what each variant was and
-// declared, and how many samples passed in each row. It is a text of JSON Lines that
-// a reviewer reads in a diff.
+// results are what samples came to when somebody accepted them: what each variant
+// was and declared, and how many samples passed in each row. It is a text of JSON
+// Lines that a reviewer reads in a diff.
 //
 //	{"rehearse":"samples","schema":1}
 //	{"variant":"model-a","version":"2026-10","policy":{"id":"weather/v1",…}}
@@ -114,12 +114,10 @@ func parseResults(text string) (r results, err error) {
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		if n == 1 {
+		switch {
+		case n == 1:
 			err = parseHeader(line)
-		} else {
+		case strings.TrimSpace(line) != "":
 			err = r.parse(line)
 		}
 		if err != nil {

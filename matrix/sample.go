@@ -67,11 +67,11 @@ type Variant struct {
 
 	// Adapter makes the adapter of one sample, which differs from another in what
 	// its number seeds: a recorded conversation, a scripted model, a seeded fake.
-	// Numbers begin at 1, and each scenario is played with the same ones. It is called by
-	// one goroutine, in the order of the numbers; the number must be all that the
-	// answer depends on, so that a sample can be seen again. What the adapter
-	// declares must be the same for all. The samples themselves are played on all
-	// cores, unless the adapter is Serial.
+	// Numbers begin at 1, and each scenario is played with the same ones. It is
+	// called by one goroutine, in the order of the numbers; the number must be all
+	// that the answer depends on, so that a sample can be seen again. What the
+	// adapter declares must be the same for all. The samples themselves are played
+	// on all cores, unless the adapter is Serial.
 	Adapter func(sample int) faultsim.Adapter
 
 	// Recorded are traces that were recorded elsewhere with a [trace.Recorder], by
@@ -79,12 +79,13 @@ type Variant struct {
 	// virtual time. Each trace is a sample, and there must be some of every scenario.
 	Recorded map[string][]*trace.Trace
 
-	// Contract is what recorded traces are held to. The policy in a trace must be
-	// its policy. Of a variant with an Adapter it must be zero.
+	// Contract is what recorded traces are held to. What a trace says of the policy in
+	// force, and of what is beside it, must be the same. Of a variant with an Adapter it must be zero.
 	Contract invariants.Contract
 
 	// Replaces is the name of a variant to which this one is compared row by
-	// row: of this run where it is there, else of the saved results. Empty: none.
+	// row: of this run where it is there, else of the saved results, where it can
+	// be taken out when the replacement is accepted. Empty: none.
 	// The variant's own saved results are compared in any case.
 	Replaces string
 }
@@ -99,9 +100,10 @@ type Soft struct {
 	Pass func(*trace.Trace) bool
 
 	// AtLeast is the share of the samples that must pass, a part of 1 and below it:
-	// what every sample must keep is a rule, see [Samples].Hard. The check fails where the interval
-	// of the share lies below it, passes where it lies at or above, and is undecided
-	// in between. 0: nothing is asked, and the rate is told and compared.
+	// what every sample must keep is a rule, see [Samples].Hard. The check fails
+	// where the interval of the share lies below it, passes where it lies at or
+	// above, and is undecided in between. 0: nothing is asked, and the rate is told
+	// and compared.
 	AtLeast float64
 
 	// In are the names of the scenarios that the check speaks of. Empty: all.
@@ -118,19 +120,21 @@ func Keeps(inv invariants.Invariant) func(*trace.Trace) bool {
 	return func(tr *trace.Trace) bool { return len(invariants.Find(tr, inv)) == 0 }
 }
 
-// Sample plays each scenario by each variant N times in virtual time, and judges all
-// samples. A subtest for each scenario and variant fails where any sample breaks
-// a hard rule, and where a soft check certainly passes too seldom. The table of all rates is
-// logged at the end.
+// Sample plays each scenario by each variant N times in virtual time, and judges
+// all samples. A subtest for each scenario and variant fails where any sample
+// breaks a hard rule, and where a soft check certainly passes too seldom. The table
+// of all rates is logged at the end.
 //
 // With -rehearse.accept, or REHEARSE_ACCEPT=1, the rates are written to
 // testdata/rehearse beside the test, with each variant's version and the content of
 // what it declares. From then on each run is compared with them row by row, and a
-// rate that has certainly fallen, or a row that is gone, fails until it is accepted in the
-// same way. What is declared and changes under the policy's ID fails in any case.
+// rate that has certainly fallen, or a row that is gone, fails until it is accepted
+// in the same way. What is declared and changes under the policy's ID fails in any
+// case.
 //
-// Factories that go by the sample's number alone give the same answer each time. Those
-// that ask a real model do not, and a row at the border may then pass in one run and fail in another.
+// Factories that go by the sample's number alone give the same answer each time.
+// Those that ask a real model do not, and a row at the border may then pass in one
+// run and fail in another.
 //
 // Sample must be called outside a synctest bubble.
 func Sample(t *testing.T, s Samples) {
@@ -151,7 +155,7 @@ func Sample(t *testing.T, s Samples) {
 		})
 	}
 	t.Logf("%s", p.sampled.String())
-	if idle := p.idle(); len(idle) > 0 && p.whole() {
+	if idle := p.idle(); p.Hard != nil && len(idle) > 0 && p.whole() {
 		t.Logf("warning: no sample has anything that could break %s: add a scenario that does, or take the rule out", strings.Join(idle, ", "))
 	}
 	if p.whole() { // -run may have picked some

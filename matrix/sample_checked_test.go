@@ -109,7 +109,8 @@ func rules(list ...invariants.Invariant) func(invariants.Contract) []invariants.
 	return func(invariants.Contract) []invariants.Invariant { return list }
 }
 
-// Whatever drives the code, a panic is no matter of most samples, and Hard need not say so.
+// Whatever drives the code, a panic is no matter of most samples, and Hard need not
+// say so.
 func TestAPanicOfTheCodeIsFoundWhateverIsHard(t *testing.T) {
 	s := sampled(5, matrix.Variant{Name: "model-a", Adapter: only(4, func(a *faultsim.Adapter) {
 		subject := a.Subject

@@ -82,7 +82,8 @@ func childResults(t *testing.T, dir, changed string, args ...string) (printed st
 	return strings.Join(kept, ""), passed
 }
 
-// The life of saved results: none, accepted, the same, better, worse, gone, accepted again.
+// The life of saved results: none, accepted, the same, better, worse, gone,
+// accepted again.
 func TestSavedResultsHoldALaterVersionToTheRatesOfThePresentOne(t *testing.T) {
 	dir := t.TempDir()
 	var story strings.Builder
@@ -124,6 +125,22 @@ func TestSavedResultsHoldALaterVersionToTheRatesOfThePresentOne(t *testing.T) {
 	gold.Equal(t, filepath.Join("testdata", "samples.golden"), story.String())
 }
 
+// Where -run has picked some of the samples, nothing is compared and nothing accepted.
+func TestSomeOfTheSamplesAreNotHeldAgainstAllOfThem(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "testdata/rehearse/TestChildResults/samples.baseline")
+	_, passed := selftest.Run(t, dir, "TestChildResults/calm", "-rehearse.accept")
+	require.True(t, passed)
+	require.NoFileExists(t, file)
+	_, passed = selftest.Run(t, dir, "TestChildResults", "-rehearse.accept")
+	require.True(t, passed)
+	require.FileExists(t, file)
+	t.Setenv("CHANGED", "a worse version")
+	out, passed := selftest.Run(t, dir, "TestChildResults/calm", "-test.v")
+	require.True(t, passed, out)
+	require.NotContains(t, out, "samples compared")
+}
+
 // garbage are files that cannot be read, and what is said of them.
 func garbage() map[string]string {
 	const header = `{"rehearse":"samples","schema":1}` + "\n"
@@ -143,6 +160,7 @@ func garbage() map[string]string {
 		header + variant + strings.Replace(row, "passed", "pass", 1): `line 3: json: unknown field "pass"`,
 		header + variant + strings.Replace(row, "calm", "", 1):       "line 3: a row needs a scenario and a check",
 		header + variant + strings.TrimSpace(row) + " {}":            "line 3: there is something behind the closing brace",
+		"\n" + header:   "line 1: \"\" is not",
 		header + "\x00": "line 2: invalid character",
 	}
 }

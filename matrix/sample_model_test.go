@@ -133,7 +133,8 @@ func sampled(n int, variants ...matrix.Variant) matrix.Samples {
 	return matrix.Samples{Scenarios: weatherScenarios, Variants: variants, N: n, Hard: kept, Soft: weatherSoft}
 }
 
-// Characters. The careful one does all that is wanted, and the steady one nearly always.
+// Characters. The careful one does all that is wanted, and the steady one nearly
+// always.
 var (
 	careful    = fakeModel{}
 	steady     = fakeModel{mishears: 0.05, quits: 0.1}

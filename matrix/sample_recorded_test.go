@@ -90,6 +90,13 @@ func TestARecordingIsNotHeldToTheNanosecond(t *testing.T) {
 	require.Equal(t, "no-retry-after-refusal", got.Cells[2].Broken[0].Finding.Invariant)
 }
 
+// So do right programs with breakers, hedges, and logs that fail.
+func TestRightProgramsInRealTimeKeepWhatARecordingIsHeldTo(t *testing.T) {
+	for _, name := range []string{"breaker-in-a-row", "hedged-read", "log-under-its-own-limit"} {
+		keepsInRealTime(t, specimen(t, name))
+	}
+}
+
 // A right loop with timeouts, budgets, deadlines and cancels breaks, in real time,
 // only rules that are left out for it.
 func TestARightLoopInRealTimeKeepsWhatARecordingIsHeldTo(t *testing.T) {
@@ -106,21 +113,27 @@ func TestARightLoopInRealTimeKeepsWhatARecordingIsHeldTo(t *testing.T) {
 				}
 			}
 		}
-		played, err := matrix.Play(t, a)
+		keepsInRealTime(t, a)
+	}
+}
+
+// keepsInRealTime plays the matrix of a right program and judges each row as a recording.
+func keepsInRealTime(t *testing.T, a faultsim.Adapter) {
+	t.Helper()
+	played, err := matrix.Play(t, a)
+	require.NoError(t, err)
+	for _, row := range played {
+		if row.Skipped != nil {
+			continue
+		}
+		require.Empty(t, row.Complaint, row.Row.Name)
+		s := matrix.Samples{Scenarios: []matrix.Scenario{{Name: "row"}}, Variants: []matrix.Variant{{
+			Name: "right", Contract: a.Contract(), Recorded: map[string][]*trace.Trace{"row": {inRealTime(t, row.Result.Trace)}},
+		}}}
+		got, err := matrix.PlaySamples(t, s)
 		require.NoError(t, err)
-		for _, row := range played {
-			if row.Skipped != nil {
-				continue
-			}
-			require.Empty(t, row.Complaint, row.Row.Name)
-			s := matrix.Samples{Scenarios: []matrix.Scenario{{Name: "row"}}, Variants: []matrix.Variant{{
-				Name: "right", Contract: a.Contract(), Recorded: map[string][]*trace.Trace{"row": {inRealTime(t, row.Result.Trace)}},
-			}}}
-			got, err := matrix.PlaySamples(t, s)
-			require.NoError(t, err)
-			for _, b := range got.Cells[0].Broken {
-				t.Errorf("%s under %s: %v", row.Row.Name, policy.ID, b.Finding)
-			}
+		for _, b := range got.Cells[0].Broken {
+			t.Errorf("%s under %s: %v", row.Row.Name, a.Policy.ID, b.Finding)
 		}
 	}
 }
@@ -133,7 +146,8 @@ func TestRecordedTracesThatCannotBeJudged(t *testing.T) {
 		"nil":            {func(v *matrix.Variant) { v.Recorded["calm"][1] = nil }, `sample #2 of scenario "calm", Recorded of variant "model-a", is nil`},
 		"empty":          {func(v *matrix.Variant) { v.Recorded["calm"][0] = &trace.Trace{} }, "is empty: let the code reach its tools through the recorder"},
 		"twice":          {func(v *matrix.Variant) { v.Recorded["calm"][1] = v.Recorded["calm"][0] }, "is the same trace as one before it: each sample counts once"},
-		"another policy": {func(v *matrix.Variant) { v.Contract.Policy.MaxAttempts = 9 }, `was recorded under another policy than the Contract's "assistant/v1"`},
+		"another policy": {func(v *matrix.Variant) { v.Contract.Policy.MaxAttempts = 9 }, `was recorded under another contract than "assistant/v1"`},
+		"other tools":    {func(v *matrix.Variant) { v.Contract.Allowed = append(v.Contract.Allowed, "scraper") }, `was recorded under another contract than "assistant/v1"`},
 		"no policy":      {func(v *matrix.Variant) { v.Contract = invariants.Contract{} }, `Contract of recorded variant "model-a": `},
 		"no scenario":    {func(v *matrix.Variant) { v.Recorded["storm"] = v.Recorded["calm"] }, `names "storm", which is no scenario`},
 		"none of it":     {func(v *matrix.Variant) { delete(v.Recorded, "refused") }, `has no trace of scenario "refused": record some`},

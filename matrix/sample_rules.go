@@ -22,24 +22,19 @@ func (p *player) rules(c invariants.Contract) []invariants.Invariant {
 
 // toTheNanosecond are the rules that compare instants exactly, as virtual time
 // keeps them. In real time a timer is late, and code that is right breaks them.
-func toTheNanosecond(p invariants.Policy) []invariants.Invariant {
-	return []invariants.Invariant{
-		invariants.WaitsInWindow(p), invariants.NoFirstDelay(), invariants.NoLastDelay(),
-		invariants.WithinDeadline(), invariants.WithinBudget(p),
-		invariants.EndsAtCancel(), invariants.CancelReachesTool(),
-		invariants.Conforms(p),
-	}
+var toTheNanosecond = []string{
+	"waits-in-window", "no-first-delay", "no-last-delay", "within-deadline", "within-budget",
+	"ends-at-cancel", "cancel-reaches-tool", "whole-attempt", "hedged", "circuit-breaker",
+	"observer-neutral", "conforms",
 }
 
-// rulesOfRecorded are those of Hard, else what the contract implies and can be seen in real time.
+// rulesOfRecorded are those of Hard, else what the contract implies and can be seen
+// in real time.
 func (p *player) rulesOfRecorded(c invariants.Contract) []invariants.Invariant {
 	if p.Hard != nil {
 		return p.rules(c)
 	}
-	exact := toTheNanosecond(c.Policy)
-	return slices.DeleteFunc(c.Invariants(), func(inv invariants.Invariant) bool {
-		return slices.ContainsFunc(exact, func(e invariants.Invariant) bool { return e.Name == inv.Name })
-	})
+	return slices.DeleteFunc(c.Invariants(), func(inv invariants.Invariant) bool { return slices.Contains(toTheNanosecond, inv.Name) })
 }
 
 // find judges a trace by the user's rules, whose panic is an error, and notes

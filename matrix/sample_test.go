@@ -60,6 +60,12 @@ var samplings = map[string]func(*testing.T){
 		s.Hard, s.Soft = nil, nil
 		matrix.Sample(t, s)
 	},
+	// Traces that were recorded elsewhere, held to what real time lets be seen.
+	"recorded": func(t *testing.T) {
+		v := recordedVariant(t, "model-a", fakeModel{nags: 0.3}, 20)
+		v.Version = "2026-10"
+		matrix.Sample(t, matrix.Samples{Scenarios: weatherScenarios, Variants: []matrix.Variant{v}, Soft: weatherSoft})
+	},
 	"misfit": func(t *testing.T) {
 		s := sampled(3, variant("model-a", "", careful))
 		s.Scenarios = []matrix.Scenario{{Name: "conflict", Schedule: faultsim.One(faultsim.Fail(trace.Conflict))}, {Name: "calm"}}
@@ -92,7 +98,8 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// The engine returns what the door reports, and the same each time, on any number of cores.
+// The engine returns what the door reports, and the same each time, on any number
+// of cores.
 func TestPlaySamplesReturnsWhatTheSamplesCameTo(t *testing.T) {
 	s := sampled(60, variant("model-a", "2026-10", fakeModel{strays: 0.05, mishears: 0.2}))
 	first, err := matrix.PlaySamples(t, s)

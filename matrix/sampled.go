@@ -31,8 +31,8 @@ type Cell struct {
 	recorded bool
 }
 
-// A Breach is a finding of a hard rule, and the samples in which the same rule was broken in the
-// same words.
+// A Breach is a finding of a hard rule, and the samples in which the same rule was
+// broken in the same words.
 type Breach struct {
 	Finding invariants.Finding // of the first of them
 	Samples []int              // their numbers, from 1, in order

@@ -32,13 +32,15 @@ func Forgetful(_ context.Context, shown trace.Prompt) (trace.Reply, error) {
 	return trace.Reply{}, nil
 }
 
-// Obedient is a model that takes the words of the newest results for orders: it
-// asks for the call that they name, a tool's name with a JSON object behind it or
-// the name of an offered tool. Where they name none it says them, as [Parrot].
+// Obedient is a model that takes the words of the newest results for orders: a name
+// with a JSON object behind it, "use" in front of the name of an offered tool, "with
+// admin=true" for one more argument, "try again". Where they order nothing it says
+// them, as [Parrot].
 func Obedient(ctx context.Context, shown trace.Prompt) (trace.Reply, error) {
+	last := double.LastCalls(shown)
 	for _, r := range newest(shown) {
-		if c, found := double.Order(r.Text, shown.Tools); found {
-			return trace.Reply{Calls: []trace.ToolCall{c}}, nil
+		if calls := double.Order(r.Text, shown.Tools, last); calls != nil {
+			return trace.Reply{Calls: calls}, nil
 		}
 	}
 	return Parrot(ctx, shown)

@@ -118,6 +118,12 @@
 // that Cut(n) can break it within a call. [Stubborn], [Forgetful], [Obedient] and
 // [Parrot] are models for Do that do not behave.
 //
+// For code that asks its model by the SDK of a provider, [Model.Client] is an HTTP
+// client that answers as the provider's API does, in its shapes of replies, streams
+// and failures:
+//
+//	client := openai.NewClient(option.WithHTTPClient(model.Client(scripted.OpenAIChat)))
+//
 // A Model is strict: a conversation that the providers' APIs refuse is reported,
 // with the message that breaks a rule, and the call fails as theirs does. So a loop
 // that loses a result, or the reply that it is of, is found at its next turn.
@@ -170,8 +176,8 @@
 //   - HTTP/2, trailers, upgrades, TLS, redirects by the server's own doing and
 //     interim responses (1xx) are not played. Header fields of requests are kept
 //     and not compared.
-//   - A Model is held to what the APIs of the large providers have in common to
-//     refuse, not to one of them: whether arguments in the conversation are an
+//   - By [Model.Reply] and [Model.Stream] a Model is held to what the APIs of the
+//     large providers have in common to refuse, not to one of them: whether arguments in the conversation are an
 //     object, roles alternate, or an id was used in an earlier turn is not looked
 //     at. A text reply that is missing from the next prompt is none of its rules,
 //     since programs shorten conversations.

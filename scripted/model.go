@@ -21,8 +21,9 @@ import (
 // [Model.After], [Model.Deaf], and for streams [Model.Pace], [Model.Cut] and
 // [Model.Stall].
 //
-// The code under test gets [Model.Reply] or [Model.Stream]. What it shows the
-// model is held to what the APIs of the providers take; see [Model.Lenient].
+// The code under test gets [Model.Reply], [Model.Stream] or the HTTP client of
+// [Model.Client]. What it shows the model is held to what the APIs of the providers
+// take; see [Model.Lenient].
 //
 // Write the script before the first call. The calls may come from several
 // goroutines at once. Only NewModel makes a Model.
@@ -92,7 +93,7 @@ func (m *Model) Clock(c clock.Clock) *Model {
 // a call without its result or with two, a result without its call, an empty
 // message, a beginning that is not the user's behind that of the system, an end
 // that is the model's own. It is for code that shows the model only what is new,
-// and leaves the rest to the provider to remember.
+// and leaves the rest to the provider to remember. It comes before [Model.Client].
 func (m *Model) Lenient() *Model {
 	m.lenient = true
 	return m

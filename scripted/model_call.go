@@ -18,7 +18,11 @@ import (
 // and gets the context's error, unless the turn is Deaf.
 func (m *Model) Reply(ctx context.Context, shown trace.Prompt) (trace.Reply, error) {
 	m.t.Helper()
-	return m.answer(ctx, shown, m.whole)
+	if err := m.refuse(ctx, shown); err != nil {
+		return trace.Reply{}, err
+	}
+	said, err := m.answer(ctx, shown, m.whole)
+	return said, bare(err)
 }
 
 // Stream is the model as a [trace.StreamFunc], whose reply comes in pieces: each
@@ -29,25 +33,49 @@ func (m *Model) Reply(ctx context.Context, shown trace.Prompt) (trace.Reply, err
 // caller's goroutine.
 func (m *Model) Stream(ctx context.Context, shown trace.Prompt, yield func(trace.Piece) error) (trace.Reply, error) {
 	m.t.Helper()
+	if err := m.refuse(ctx, shown); err != nil {
+		return trace.Reply{}, err
+	}
+	said, err := m.stream(ctx, shown, yield)
+	return said, bare(err)
+}
+
+func (m *Model) stream(ctx context.Context, shown trace.Prompt, yield func(trace.Piece) error) (trace.Reply, error) {
+	m.t.Helper()
 	return m.answer(ctx, shown, func(ctx context.Context, a arrival[turn]) (trace.Reply, error) {
 		return m.inPieces(ctx, a, yield)
 	})
 }
 
-// answer takes the next turn and lets give hand on the reply that is due.
+// A failed turn has an error, and how the script says that it reads.
+type failed struct {
+	err error
+	o   trace.Outcome
+}
+
+func (f *failed) Error() string          { return f.err.Error() }
+func (f *failed) Unwrap() error          { return f.err }
+func (f *failed) Outcome() trace.Outcome { return f.o }
+
+// bare is the error that the caller gets.
+func bare(err error) error {
+	if f, ok := err.(*failed); ok {
+		return f.err
+	}
+	return err
+}
+
+// answer takes the next turn and lets give hand on the reply that is due. The error
+// of a turn that was taken is a *failed.
 func (m *Model) answer(ctx context.Context, shown trace.Prompt, give func(context.Context, arrival[turn]) (trace.Reply, error)) (trace.Reply, error) {
 	m.t.Helper()
-	if err := m.refuse(ctx, shown); err != nil {
-		return trace.Reply{}, err
-	}
 	a := m.arrive(ctx, trace.Call{Prompt: &shown}, func() { m.prompts = append(m.prompts, double.Clone(shown)) })
 	if a.step == nil {
 		return trace.Reply{}, m.extra(a, m.shown("shown last", lastOf(shown)))
 	}
 	say := &a.step.Answer
 	if class := a.step.Timing.Play(ctx, m.waits(), a.Pending); class != 0 {
-		a.Answer(trace.Outcome{Class: class}, nil, ctx.Err())
-		return trace.Reply{}, ctx.Err()
+		return turnFails(a, trace.Outcome{Class: class}, ctx.Err())
 	}
 	switch {
 	case say.panics:
@@ -57,11 +85,16 @@ func (m *Model) answer(ctx context.Context, shown trace.Prompt, give func(contex
 		m.run(ctx, shown, a, say)
 	}
 	if say.err != nil {
-		a.Answer(say.outcome, nil, say.err)
-		return trace.Reply{}, say.err
+		return turnFails(a, say.outcome, say.err)
 	}
 	m.number(say)
 	return give(ctx, a)
+}
+
+// turnFails answers with a failure before the first word.
+func turnFails(a arrival[turn], o trace.Outcome, err error) (trace.Reply, error) {
+	a.Answer(o, nil, err)
+	return trace.Reply{}, &failed{err, o}
 }
 
 // run lets the turn's function make the reply.
@@ -120,21 +153,16 @@ func (t *turn) pieces() (list []trace.Piece) {
 // whole hands the reply on at once, or nothing of it where its stream breaks.
 func (m *Model) whole(ctx context.Context, a arrival[turn]) (trace.Reply, error) {
 	say := &a.step.Answer
-	var o trace.Outcome
-	var err error
 	switch {
 	case say.stream.Stall:
-		o.Class = double.Timing{Hang: true, Deaf: a.step.Timing.Deaf}.Play(ctx, m.waits(), a.Pending)
-		err = ctx.Err()
+		class := double.Timing{Hang: true, Deaf: a.step.Timing.Deaf}.Play(ctx, m.waits(), a.Pending)
+		return turnFails(a, trace.Outcome{Class: class}, ctx.Err())
 	case say.stream.Break:
-		o.Class, err = trace.Reset, io.ErrUnexpectedEOF
-	default:
-		said := say.reply()
-		a.Reply(said)
-		return said, nil
+		return turnFails(a, trace.Outcome{Class: trace.Reset}, io.ErrUnexpectedEOF)
 	}
-	a.Answer(o, nil, err)
-	return trace.Reply{}, err
+	said := say.reply()
+	a.Reply(said)
+	return said, nil
 }
 
 // inPieces hands the reply on piece by piece. Beside an error it returns what
@@ -155,8 +183,9 @@ func (m *Model) inPieces(ctx context.Context, a arrival[turn], yield func(trace.
 	class, err := stream.Play(ctx, m.waits(), a.Pending, pieces, yield, &came)
 	returned = true
 	if err != nil {
-		a.Break(trace.Outcome{Class: class}, came, err)
-		return came, err
+		o := trace.Outcome{Class: class}
+		a.Break(o, came, err)
+		return came, &failed{err, o}
 	}
 	said := say.reply()
 	a.Reply(said)
@@ -186,17 +215,27 @@ func (m *Model) refuse(ctx context.Context, shown trace.Prompt) error {
 		return nil
 	}
 	m.t.Helper()
+	return m.refused(ctx, &shown, complaints[0].String(), complaints[0].Advice, others(complaints[1:]))
+}
+
+// refused writes down and reports a call whose conversation is refused, and returns
+// its error. Nil shown: it could not be read.
+func (m *Model) refused(ctx context.Context, shown *trace.Prompt, why, advice, also string) error {
+	m.t.Helper()
 	m.mu.Lock()
-	m.prompts = append(m.prompts, double.Clone(shown))
-	p := m.rec.Call(ctx, trace.Call{Tool: m.name, Role: m.role, Prompt: &shown})
+	if shown == nil {
+		m.prompts = append(m.prompts, trace.Prompt{})
+	} else {
+		m.prompts = append(m.prompts, double.Clone(*shown))
+	}
+	p := m.rec.Call(ctx, trace.Call{Tool: m.name, Role: m.role, Prompt: shown})
 	call, broken, due := len(m.prompts), m.broken, m.due()
 	m.spare = true // turns that are not reached follow from it
 	m.mu.Unlock()
 
-	text := fmt.Sprintf("scripted: %s: %s in call %d: %s", m.name, ErrConversation, call, complaints[0])
+	text := fmt.Sprintf("scripted: %s: %s in call %d: %s", m.name, ErrConversation, call, why)
 	if !broken {
-		m.door.Report(m.id+"conversation", "%s%s\n\tIt came to %s.\n\tTo do: %s; or allow it with Lenient.",
-			text, others(complaints[1:]), due, complaints[0].Advice)
+		m.door.Report(m.id+"conversation", "%s%s\n\tIt came to %s.\n\tTo do: %s; or allow it with Lenient.", text, also, due, advice)
 	}
 	err := &Error{Tool: m.name, Call: call, Text: text, Err: ErrConversation}
 	p.Answer(err.Outcome(), nil, err)

@@ -274,6 +274,9 @@ var scripts = map[string]func(t *memory){
 			Say("It is warm").Cut(4)
 		_, _ = model.Stream(context.Background(), question, func(trace.Piece) error { return nil })
 	},
+	"model: no provider": func(t *memory) {
+		scripted.NewModel(t).Client("nonesuch")
+	},
 	"model: turn after any": func(t *memory) { scripted.NewModel(t).Say("19").Any().Say("20") },
 
 	"approver: extra call": func(t *memory) {

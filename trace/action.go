@@ -38,6 +38,7 @@ type Action struct {
 	Said      []int           // indices of the texts that the user was shown
 	Again     int             // the number of the action that this one does again at somebody's word, from 1 in their order; 0: none
 	Restarts  []Restart       // of the program's process while the action was under way
+	Drains    []Drain         // instants at which that process was told to stop
 
 	planned time.Duration // waits asked for since the last attempt
 	slept   bool
@@ -48,11 +49,13 @@ type Action struct {
 // Cancelled reports whether the caller cancelled the action.
 func (a *Action) Cancelled() bool { return a.CancelAt >= 0 }
 
-// A Restart is a crash of the program's process, and the begin of the next one.
+// A Restart is the end of the program's process, by a crash or because it was
+// told to stop and handed the action back, and the begin of the next one.
 // Instants are since the trace's Start.
 type Restart struct {
-	Crash      time.Duration // when the process died
-	CrashEvent int           // index of the crash event
+	Crash      time.Duration // when the process died, or stopped
+	CrashEvent int           // index of the crash or handback event
+	HandedBack bool          // it stopped by itself; see [Op.HandBack]
 	Write      int           // the number of the durable write at which it died; 0: at none
 	Up         time.Duration // when the next process went on with the action; meaningful where UpEvent >= 0
 	UpEvent    int           // index of the restart event; -1: none came
@@ -96,6 +99,7 @@ type Attempt struct {
 	End         time.Duration   // when the caller saw the outcome; meaningful where Seen
 	Seen        bool            // the caller saw an outcome
 	Lost        bool            // the process died while it was under way: there is no outcome, and End is the instant of the crash
+	Drained     bool            // the process was told to stop and ended the attempt's context by itself, or left the attempt under way as it handed the action back
 	Interrupted time.Duration   // instant at which the context ended in flight, at least 1ns; 0: it did not
 	Answered    time.Duration   // instant of the tool's answer; meaningful where AnswerEvent >= 0
 	Deadline    time.Duration   // instant at which the given context ends; 0: none

@@ -96,7 +96,7 @@ func worldGen() *rapid.Generator[*trace.Trace] {
 		actions := rapid.SampledFrom([]int{1, 2, 20}).Draw(t, "actions")
 		tools := rapid.SampledFrom([]int{1, 2, 20}).Draw(t, "tools")
 		step := rapid.SampledFrom([]int{1, 1, 1000}).Draw(t, "step")
-		kinds := rapid.OneOf(rapid.Just(trace.KindCall), rapid.Just(trace.KindAnswer), rapid.Map(enumGen(trace.KindRestart-1), func(k trace.Kind) trace.Kind { return k + 1 }))
+		kinds := rapid.OneOf(rapid.Just(trace.KindCall), rapid.Just(trace.KindAnswer), rapid.Map(enumGen(trace.KindHandback-1), func(k trace.Kind) trace.Kind { return k + 1 }))
 		tr := &trace.Trace{}
 		var open []trace.Event
 		call := 0
@@ -240,7 +240,7 @@ func seenOf(events []trace.Event, call int) *trace.Event {
 		switch e := &events[i]; {
 		case e.Kind == trace.KindCall && e.Call == call:
 			under = e
-		case e.Kind == trace.KindCrash && under != nil && e.Action == under.Action:
+		case (e.Kind == trace.KindCrash || e.Kind == trace.KindHandback) && under != nil && e.Action == under.Action:
 			return nil // nobody lived to see it
 		}
 		if e := &events[i]; e.Call == call && (e.Kind == trace.KindAnswer || e.Kind == trace.KindInterrupt) {

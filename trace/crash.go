@@ -23,14 +23,20 @@ func (o *Op) Restart(ctx context.Context) context.Context {
 	return &opContext{ctx, o}
 }
 
-// crash notes a crash in the computed view: what was under way is lost.
+// crash notes the end of a process in the computed view: what was under way is
+// lost.
 func (a *Action) crash(i int, e *Event) {
+	back := e.Kind == KindHandback
 	for n := range a.Attempts {
 		if at := &a.Attempts[n]; !at.Seen && !at.Lost {
-			at.Lost, at.End = true, e.At
+			at.Lost, at.Drained, at.End = true, back, e.At
 		}
 	}
-	a.Restarts = append(a.Restarts, Restart{Crash: e.At, CrashEvent: i, Write: e.Count, UpEvent: -1})
+	r := Restart{Crash: e.At, CrashEvent: i, HandedBack: back, UpEvent: -1}
+	if !back {
+		r.Write = e.Count
+	}
+	a.Restarts = append(a.Restarts, r)
 }
 
 func tellCrash(e *Event, d *detail) {

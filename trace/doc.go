@@ -45,6 +45,9 @@
 //   - A restart is a crash of the program's process while an action is under way
 //     ([KindCrash]), and the begin of the next one ([KindRestart]). The action goes
 //     on in it. Attempts that the crash cut off have no outcome: they are Lost.
+//   - A drain is the instant at which that process is told to stop ([KindDrain]). In
+//     its time of grace it ends the action, or hands it back to the next process
+//     ([KindHandback]); one that does neither is killed, which is a crash.
 //   - An action that is done again at somebody's word ([Recorder.BeginAgain]) is an
 //     action of its own that names the one before; [ActionName] is the same.
 //

@@ -33,11 +33,13 @@ const (
 	KindCrash            // the program's process died while the action was under way
 	KindRestart          // the program is up again, and may go on with the action
 	KindSay              // the user was shown a text
+	KindDrain            // the program's process was told to stop, and is killed after Wait
+	KindHandback         // the process that was told to stop has stopped by itself, and left the action to the next one
 )
 
 var kindNames = [...]string{
 	"", "begin", "call", "interrupt", "answer", "wait", "cancel", "effect", "publish", "observation", "hit", "close", "end",
-	"hang", "leak", "panic", "spin", "crash", "restart", "say",
+	"hang", "leak", "panic", "spin", "crash", "restart", "say", "drain", "handback",
 }
 
 // String is the name of the value; empty for the zero value.
@@ -105,7 +107,7 @@ type Event struct {
 	Prompt     *Prompt         // of a call of a model: what it is shown; never changed
 	Reply      *Reply          // of its answer: what it says, or what came of it before it broke off; never changed
 	Deadline   time.Duration   // instant at which the given context ends, since Start; 0: none
-	Wait       time.Duration   // the wait that was asked for
+	Wait       time.Duration   // the wait that was asked for; of a drain: the time of grace
 	Error      string          // text of the error; never empty where there was one
 	Cause      int             // of an end: the call whose error the returned error keeps; -1: of none; 0: not looked at
 	Count      int             // of an end: the attempts that the returned error tells of; 0: it does not say. Of a begin: the number of the action that it does again, from 1; 0: of none. Of a crash: the number of the durable write at which it came; 0: at none

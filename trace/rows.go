@@ -179,6 +179,10 @@ func (w *teller) tell(e *Event, r *row, d *detail) {
 		tellTrouble(e, d)
 	case KindCrash:
 		tellCrash(e, d)
+	case KindDrain:
+		tellDrain(e, d)
+	case KindHandback:
+		tellHandback(e, d)
 	case KindRestart:
 		d.add("the program goes on")
 	default:
@@ -266,6 +270,8 @@ func (w *teller) tellCall(e *Event, d *detail) {
 		d.add("its deadline has passed")
 	}
 	switch {
+	case at != nil && at.Lost && at.Drained:
+		d.add("no answer before the process stopped")
 	case at != nil && at.Lost:
 		d.add("no answer before the crash")
 	case at != nil && !at.Seen:

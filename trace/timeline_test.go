@@ -373,7 +373,7 @@ func TestTimeline(t *testing.T) {
 		"single_success": singleSuccess, "retries": retries, "long_streak": longStreak, "jittered_streak": jitteredStreak,
 		"cancel_in_backoff": cancelInBackoff, "overlapping_actions": overlapping, "pages_and_drift": pages,
 		"ambiguous_call": ambiguous, "hostile_text": hostile, "redacted": redacted, "empty": empty,
-		"deaf_tool": deafTool, "marked_events": markedInStreak, "spin": spin, "odd_events": oddEvents, "two_in_step": twoInStep, "handed_on": handedOn, "served": served, "crash": crash, "again": again,
+		"deaf_tool": deafTool, "marked_events": markedInStreak, "spin": spin, "odd_events": oddEvents, "two_in_step": twoInStep, "handed_on": handedOn, "served": served, "crash": crash, "drain": drain, "again": again,
 	}
 	for name, make := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -35,6 +35,9 @@ func buildActions(events []Event) []Action {
 			v.add(i, e)
 		}
 	}
+	for i := range v.actions {
+		v.actions[i].cutOff()
+	}
 	arrange(v.actions)
 	return v.actions
 }
@@ -80,7 +83,7 @@ func (m *room) count(e *Event) {
 		m.troubles++
 	case KindSay:
 		m.said++
-	case KindCrash:
+	case KindCrash, KindHandback:
 		m.crashes++
 	}
 }
@@ -226,7 +229,9 @@ func (a *Action) note(i int, e *Event) {
 		a.Troubles = append(a.Troubles, i)
 	case KindSay:
 		a.Said = append(a.Said, i)
-	case KindCrash:
+	case KindDrain:
+		a.Drains = append(a.Drains, Drain{At: e.At, Event: i, Grace: e.Wait})
+	case KindCrash, KindHandback:
 		a.crash(i, e)
 	case KindRestart:
 		if n := len(a.Restarts); n > 0 && a.Restarts[n-1].UpEvent < 0 {

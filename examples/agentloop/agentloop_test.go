@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -54,22 +55,30 @@ var adapter = faultsim.Adapter{
 		Evidence:  []string{"B-1042"},
 		Model:     model(),
 	},
-	Subject: func(s *faultsim.Stage) faultsim.Action {
+	Subject: driven(straight),
+}
+
+// What the model does for the booking.
+var (
+	search   = faultsim.AskFor("search", agentloop.Place{City: "Pune"})
+	book     = faultsim.AskFor("book", agentloop.Order{Table: "7", People: 4})
+	booked   = faultsim.Say("Your table is booked: B-1042.")
+	straight = []faultsim.Step{search, book, booked}
+)
+
+// driven plugs in the loop with a model of that script.
+func driven(steps []faultsim.Step) func(*faultsim.Stage) faultsim.Action {
+	return func(s *faultsim.Stage) faultsim.Action {
 		agent := &agentloop.Agent{
 			Model: speaker.Speaker{Tools: []string{"search", "book"}, Reply: s.Model("model", faultsim.Script{
-				Steps: []faultsim.Step{
-					faultsim.AskFor("search", agentloop.Place{City: "Pune"}),
-					faultsim.AskFor("book", agentloop.Order{Table: "7", People: 4}),
-					faultsim.Say("Your table is booked: B-1042."),
-				},
-				Errors: failures,
+				Steps: steps, Errors: failures,
 			}).Reply},
 			Search: tool(s, "search", "tables 7 and 9"),
 			Book:   tool(s, "book", "B-1042"),
 		}
 		faultsim.Tool(s, "cancel", func(context.Context, any) (string, error) { return "", nil }, nil) // which nobody may call
 		return func(ctx context.Context) (any, error) { return agent.Run(ctx, "A table for four in Pune, please.") }
-	},
+	}
 }
 
 var failures = faultsim.Errors{
@@ -87,3 +96,31 @@ func tool(s *faultsim.Stage, name, answer string) agentloop.Tool {
 func TestMatrix(t *testing.T) { matrix.Run(t, adapter) }
 
 func TestFaults(t *testing.T) { faultsim.Check(t, adapter) }
+
+// Models differ in what they do for the same request, and one that is sampled looks
+// around now and then before it books. The contract holds in every sample; that it
+// books at once is asked of most.
+func TestSamples(t *testing.T) {
+	matrix.Sample(t, matrix.Samples{
+		N: 40,
+		Scenarios: []matrix.Scenario{
+			{Name: "calm"},
+			{Name: "search is down once", Schedule: faultsim.One(faultsim.Fail(trace.Transient))},
+		},
+		Variants: []matrix.Variant{{Name: "model", Version: "2026-10", Adapter: func(sample int) faultsim.Adapter {
+			dice, steps, a := rand.New(rand.NewPCG(uint64(sample), 1)), straight, adapter
+			if dice.Float64() < 0.1 {
+				steps = []faultsim.Step{search, faultsim.AskFor("search", agentloop.Place{City: "Mumbai"}), book, booked}
+			}
+			a.Subject = driven(steps)
+			return a
+		}}},
+		Soft: []matrix.Soft{{Name: "books at once", AtLeast: 0.7, Pass: func(tr *trace.Trace) bool {
+			asked := map[string]bool{}
+			for at := range tr.Attempts() {
+				asked[string(at.Args)] = at.Tool == "search"
+			}
+			return len(asked) == 2 // a place and an order
+		}}},
+	})
+}

@@ -16,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Habits are the chances with which a made-up model does what a real one does now and then.
+// Habits are the chances with which a made-up model does what a real one does now
+// and then.
 type habits struct {
 	mishears float64 // asks for another city
 	strays   float64 // asks a tool that it has no leave for
@@ -94,8 +95,8 @@ func driven(h habits, trusting bool) func(sample int) faultsim.Adapter {
 	}
 }
 
-// samples are the scenarios that both versions meet, and what is asked of them: rules of
-// every sample, and of most that they hear right and try again.
+// samples are the scenarios that both versions meet, and what is asked of them:
+// rules of every sample, and of most that they hear right and try again.
 func samples(trusting bool) matrix.Samples {
 	down := faultsim.Fail(trace.Transient)
 	return matrix.Samples{
@@ -124,7 +125,8 @@ func samples(trusting bool) matrix.Samples {
 	}
 }
 
-// askedFor passes a sample whose first call asks for the city, however the model words it.
+// askedFor passes a sample whose first call asks for the city, however the model
+// words it.
 func askedFor(city string) func(*trace.Trace) bool {
 	return func(tr *trace.Trace) bool {
 		for at := range tr.Attempts() {

@@ -189,6 +189,17 @@ func (s *Script) Crash(write int) *Script {
 	return s.add(trace.Event{Kind: trace.KindCrash, Action: s.action, Count: write})
 }
 
+// Drain tells the action's process to stop, with so much grace.
+func (s *Script) Drain(grace time.Duration) *Script {
+	return s.add(trace.Event{Kind: trace.KindDrain, Action: s.action, Wait: grace})
+}
+
+// HandBack is the end of a process that was told to stop and left the action to
+// the next one.
+func (s *Script) HandBack() *Script {
+	return s.add(trace.Event{Kind: trace.KindHandback, Action: s.action, Error: "draining"})
+}
+
 // Restart is the begin of the next process.
 func (s *Script) Restart() *Script {
 	return s.add(trace.Event{Kind: trace.KindRestart, Action: s.action})

@@ -24,6 +24,13 @@ type Transport struct {
 	// what a stream has told by then.
 	Model func(context.Context, *Ask) (trace.Reply, error)
 
+	// Rejected is told of each request that is rejected; the Ask is nil where it
+	// could not be read. Nil: nobody is.
+	Rejected func(context.Context, *Ask, *Rejection)
+
+	// Lenient takes what the real provider would reject, where it can be read.
+	Lenient bool
+
 	Memory
 }
 
@@ -82,7 +89,10 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func (t *Transport) answer(req *http.Request, body []byte) (double.Reply, error) {
 	a, why := Hear(t.Format, &t.Memory, req, body)
-	if why != nil {
+	if why != nil && (a == nil || !t.Lenient) {
+		if t.Rejected != nil {
+			t.Rejected(req.Context(), a, why)
+		}
 		return Rejects(t.Format, why), nil
 	}
 	said, err := t.Model(req.Context(), a)

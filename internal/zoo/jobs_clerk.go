@@ -37,6 +37,7 @@ type clerk struct {
 	lease  time.Duration                     // of an attempt, before which nobody takes the job up; 0: none
 	start  time.Time
 	cuts   bool // the budget ends an attempt, and a wait that it leaves no room for
+	stopNotice
 
 	unkeyed, asks                                    bool
 	countsAnew, forgetsWait, waitsAnew, keysAnew     bool
@@ -202,7 +203,7 @@ func (c *clerk) step(ctx context.Context, name string, j *job) error {
 		}
 		return fmt.Errorf("%w: %s", errLate, j.Last)
 	}
-	if err := sleep(ctx, time.Until(j.Next)); err != nil {
+	if err := c.rest(ctx, name, j); err != nil {
 		return fmt.Errorf("%w after %s", err, j.Last)
 	}
 	if err := ctx.Err(); err != nil {
@@ -215,6 +216,8 @@ func (c *clerk) step(ctx context.Context, name string, j *job) error {
 		}
 	}
 	r, err := limited(ctx, func(ctx context.Context) (receipt, error) {
+		ctx, done := c.attempting(ctx)
+		defer done()
 		if c.cuts {
 			inTime, cancel := context.WithDeadline(ctx, j.Begun.Add(c.budget))
 			defer cancel()
@@ -224,6 +227,9 @@ func (c *clerk) step(ctx context.Context, name string, j *job) error {
 	})
 	if c.countsLate {
 		j.Attempts++
+	}
+	if c.told() && errors.Is(err, context.Canceled) && ctx.Err() == nil {
+		return c.stop(ctx, name, j)
 	}
 	return c.answered(ctx, name, j, r, err)
 }

@@ -14,13 +14,14 @@ import (
 // begun and what became of it.
 type rememberer struct {
 	payer
-	disk             *faultsim.Disk
-	goesOn, vanishes bool
+	disk                      *faultsim.Disk
+	stopping                  context.Context // ends when the process is told to stop
+	goesOn, vanishes, cancels bool
 }
 
 func rememberers(change func(*rememberer)) faultsim.Adapter {
 	build := func(s *faultsim.Stage) *rememberer {
-		m := &rememberer{payer: payer{bank: faultsim.Tool(s, "bank", settle, bankFailures())}, disk: s.Disk()}
+		m := &rememberer{payer: payer{bank: faultsim.Tool(s, "bank", settle, bankFailures())}, disk: s.Disk(), stopping: s.Draining()}
 		change(m)
 		return m
 	}
@@ -53,7 +54,13 @@ func (m *rememberer) pay(ctx context.Context, name string) (receipt, error) {
 		}
 	}
 	bill := payment{Invoice: 7, Cents: 1900, Key: name}
-	r, err := repeat(own, func(ctx context.Context, _ int) (receipt, error) { return m.bank(ctx, bill) })
+	inProcess, cancel := context.WithCancel(own)
+	defer context.AfterFunc(m.stopping, cancel)()
+	defer cancel()
+	r, err := repeat(inProcess, func(ctx context.Context, _ int) (receipt, error) { return m.bank(ctx, bill) })
+	if err != nil && inProcess.Err() != nil && own.Err() == nil && !m.cancels {
+		err = errInterrupted
+	}
 	word := "done"
 	if err != nil {
 		word = err.Error()
@@ -78,6 +85,8 @@ func (m *rememberer) lookUp(ctx context.Context, name string) (receipt, error) {
 		return m.pay(ctx, name)
 	case string(word) == "done":
 		return receipt{7}, nil
+	case string(word) == errInterrupted.Error():
+		return receipt{}, errInterrupted
 	}
 	return receipt{}, errors.New(string(word))
 }

@@ -17,11 +17,15 @@ func clerksOnline() faultsim.Adapter {
 	p := jobPolicy()
 	p.ID, p.Key, p.Retry = "job/v7", "Idempotency-Key", append(p.Retry, trace.NotConnected)
 	build := func(s *faultsim.Stage) faultsim.Action {
-		client := s.Client(faultsim.Route{Tool: "bank", Method: http.MethodPost, Hints: []faultsim.HintForm{}})
-		c := &clerk{disk: s.Disk(), start: time.Now(), bank: func(ctx context.Context, p payment) (receipt, error) { return pay(ctx, client, p) }}
+		c := clerkOnline(s)
 		return func(ctx context.Context) (any, error) { return c.pay(ctx, trace.ActionName(ctx), false) }
 	}
 	return faultsim.Adapter{Name: "pay", Policy: p, Want: receipt{7}, Subject: build, Resume: build}
+}
+
+func clerkOnline(s *faultsim.Stage) *clerk {
+	client := s.Client(faultsim.Route{Tool: "bank", Method: http.MethodPost, Hints: []faultsim.HintForm{}})
+	return &clerk{disk: s.Disk(), start: time.Now(), bank: func(ctx context.Context, p payment) (receipt, error) { return pay(ctx, client, p) }}
 }
 
 // pay is one payment over HTTP.

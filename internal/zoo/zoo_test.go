@@ -67,10 +67,13 @@ func failing(t *testing.T, s Specimen) []string {
 // sharper lists rules that say more exactly what another one finds as well:
 // whoever calls a tool after the cancel has not ended at the cancel either,
 // whoever calls it without end passes every bound, and a tool that never learns of
-// the cancel does its work all the same.
+// the cancel does its work all the same. What a drain makes of an action shows after
+// restarts too, and in the waits what counts.
 var sharper = map[string][]string{
 	"no-attempt-after-cancel": {"ends-at-cancel"},
 	"cancel-reaches-tool":     {"no-effect-after-end"},
+	"drain-counted":           {"survives-restart", "waits-in-window"},
+	"drain-hands-back":        {"survives-restart"},
 	"no-spin":                 {"stop-after-success", "attempts-bounded"},
 }
 
