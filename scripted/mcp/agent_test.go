@@ -49,11 +49,17 @@ type agent struct {
 	replays       bool // what was lost under way is sent again in any case
 	detached      bool // the call does not get the caller's context
 	unbounded     bool // an attempt has no limit
+	mute          bool // the client does not tell the server that a call is cancelled
 }
 
 func newAgent(client *sdk.Client, transport func() sdk.Transport) *agent {
 	a := &agent{args: map[string]any{"city": "Pune"}, safe: true, held: make(chan *sdk.ClientSession, 1)}
-	a.dial = func(ctx context.Context) (*sdk.ClientSession, error) { return client.Connect(ctx, transport(), nil) }
+	a.dial = func(ctx context.Context) (*sdk.ClientSession, error) {
+		if a.mute {
+			return client.Connect(ctx, muted{transport()}, nil)
+		}
+		return client.Connect(ctx, transport(), nil)
+	}
 	a.held <- nil
 	return a
 }
@@ -108,7 +114,9 @@ func (a *agent) ask(ctx context.Context) (string, error) {
 	}
 	call := ctx
 	if a.detached {
-		call = context.WithoutCancel(ctx)
+		var cancel context.CancelFunc
+		call, cancel = context.WithTimeout(context.WithoutCancel(ctx), limit)
+		defer cancel()
 	}
 	res, err := s.CallTool(call, &sdk.CallToolParams{Name: "weather", Arguments: a.args})
 	if err != nil {
@@ -235,7 +243,9 @@ func over(serve door, p invariants.Policy, change func(*agent)) faultsim.Adapter
 		Name: "forecast", Policy: p, Session: &invariants.Session{},
 		Subject: func(s *faultsim.Stage) faultsim.Action {
 			server := serve(s, mcp.StageTool{Name: "weather", Fake: sunny})
-			a := newAgent(newClient(), server.Transport)
+			client := newClient()
+			server.Watch(client)
+			a := newAgent(client, server.Transport)
 			a.safe = p.Repeatable
 			change(a)
 			s.Close(a.close)
@@ -247,4 +257,21 @@ func over(serve door, p invariants.Policy, change func(*agent)) faultsim.Adapter
 
 func newClient() *sdk.Client {
 	return sdk.NewClient(&sdk.Implementation{Name: "agent", Version: "1"}, nil)
+}
+
+// muted is a transport that keeps cancels to itself.
+type muted struct{ sdk.Transport }
+
+func (t muted) Connect(ctx context.Context) (sdk.Connection, error) {
+	c, err := t.Transport.Connect(ctx)
+	return mutedConn{c}, err
+}
+
+type mutedConn struct{ sdk.Connection }
+
+func (c mutedConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	if req, ok := msg.(*jsonrpc.Request); ok && req.Method == "notifications/cancelled" {
+		return nil
+	}
+	return c.Connection.Write(ctx, msg)
 }

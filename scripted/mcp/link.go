@@ -2,7 +2,9 @@ package mcp
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -22,17 +24,21 @@ type Link struct {
 	mu       sync.Mutex
 	last     int              // the ticket that was given out last
 	calls    map[string]*call // under way, by their tickets
-	ends     map[end]struct{} // clients' ends of open connections
+	ends     map[string]end   // clients' ends of connections, by their sessions
 	received map[string]int   // messages of clients, by method
 }
 
 // An end is a client's end of a connection.
-type end interface{ drop() }
+type end interface {
+	lose()                                    // loses the session
+	lost() bool                               // it is lost or closed
+	over(ctx context.Context) context.Context // for a call over the session
+}
 
 // NewLink returns a link to the server, to which it adds a middleware. Give each
 // server one link.
 func NewLink(server *sdk.Server) *Link {
-	l := &Link{server: server, calls: map[string]*call{}, ends: map[end]struct{}{}, received: map[string]int{}}
+	l := &Link{server: server, calls: map[string]*call{}, ends: map[string]end{}, received: map[string]int{}}
 	l.web = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
 	server.AddReceivingMiddleware(l.receive)
 	return l
@@ -72,26 +78,25 @@ func (l *Link) Received(method string) int {
 // found, at the next request.
 func (l *Link) Drop() {
 	l.mu.Lock()
-	var open []end
-	for e := range l.ends {
-		open = append(open, e)
-	}
+	open := slices.Collect(maps.Values(l.ends))
 	l.mu.Unlock()
 	for _, e := range open {
-		e.drop()
+		e.lose()
 	}
 }
 
-func (l *Link) enter(e end) {
+// enter keeps the client's end of a session.
+func (l *Link) enter(session string, e end) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ends[e] = struct{}{}
+	l.ends[session] = e
 }
 
-func (l *Link) leave(e end) {
+// endOf is the client's end of a session; nil: it is none of this server's.
+func (l *Link) endOf(session string) end {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.ends, e)
+	return l.ends[session]
 }
 
 // ticketHeader says which call a request is. A client does not see it.

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -36,7 +37,7 @@ func (t *memory) Connect(ctx context.Context) (sdk.Connection, error) {
 	if _, err := t.link.server.Connect(context.Background(), serverSide{c}, nil); err != nil {
 		return nil, err
 	}
-	t.link.enter(c)
+	t.link.enter(c.SessionID(), c)
 	return c, nil
 }
 
@@ -48,10 +49,12 @@ type clientEnd struct {
 
 	mu    sync.Mutex
 	calls map[jsonrpc.ID]*call // under way
-	over  bool                 // lost: nothing is taken any more
+	gone  bool                 // lost or closed: nothing is taken any more
 }
 
-func (c *clientEnd) SessionID() string { return "" }
+// SessionID is none of the protocol's, which has no ids here. It tells sessions of
+// one server apart.
+func (c *clientEnd) SessionID() string { return fmt.Sprintf("%p", c) }
 
 func (c *clientEnd) Read(ctx context.Context) (jsonrpc.Message, error) { return c.down.get(ctx) }
 
@@ -63,11 +66,12 @@ func (c *clientEnd) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if !ok || !req.IsCall() {
 		return c.send(msg, nil)
 	}
-	call := c.link.begin(over(c.session, ctx))
+	call := c.link.begin(c.over(ctx))
 	if err := c.send(req, call); err != nil {
 		c.link.end(call, err)
 		return err
 	}
+	sent(ctx)
 	if req.Method != methodCall {
 		return nil
 	}
@@ -82,6 +86,8 @@ func (c *clientEnd) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 	return c.failed(call.lost)
 }
+
+func (c *clientEnd) over(ctx context.Context) context.Context { return over(c.session, ctx) }
 
 // over is ctx for a call over a session of a stage; nil: there are none.
 func over(s *faultsim.Session, ctx context.Context) context.Context {
@@ -108,7 +114,7 @@ func (c *clientEnd) send(msg jsonrpc.Message, call *call) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	if c.gone {
 		return errPipe
 	}
 	if req, ok := msg.(*jsonrpc.Request); ok && call != nil {
@@ -122,7 +128,7 @@ func (c *clientEnd) send(msg jsonrpc.Message, call *call) error {
 // lose ends the connection for whatever is not under way yet.
 func (c *clientEnd) lose() {
 	c.mu.Lock()
-	c.over = true
+	c.gone = true
 	idle := len(c.calls) == 0
 	c.mu.Unlock()
 	if idle {
@@ -130,14 +136,18 @@ func (c *clientEnd) lose() {
 	}
 }
 
-func (c *clientEnd) drop() { c.lose() }
+func (c *clientEnd) lost() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gone
+}
 
 // Close is the client's. The SDK calls it also when it has found the connection
 // lost and nothing is under way.
 func (c *clientEnd) Close() error {
 	c.mu.Lock()
-	lost := c.over
-	c.over = true
+	lost := c.gone
+	c.gone = true
 	calls := c.calls
 	c.calls = map[jsonrpc.ID]*call{}
 	c.mu.Unlock()
@@ -154,7 +164,6 @@ func (c *clientEnd) Close() error {
 func (c *clientEnd) shut() {
 	c.up.close()
 	c.down.close()
-	c.link.leave(c)
 }
 
 // answer takes a message of the server.
@@ -171,7 +180,7 @@ func (c *clientEnd) answer(msg jsonrpc.Message) error {
 	c.mu.Lock()
 	call := c.calls[resp.ID]
 	delete(c.calls, resp.ID)
-	last := c.over && len(c.calls) == 0
+	last := c.gone && len(c.calls) == 0
 	c.mu.Unlock()
 	if call != nil {
 		if call.heard() {

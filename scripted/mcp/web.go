@@ -51,7 +51,7 @@ type wire struct {
 
 	mu      sync.Mutex
 	id      string // of the session; empty: there is none yet
-	over    bool   // the server does not know it any more
+	gone    bool   // the server does not know it any more
 	calls   int    // of tools, under way
 	streams map[*stream]struct{}
 }
@@ -61,6 +61,9 @@ func newWire(l *Link) *wire { return &wire{link: l, streams: map[*stream]struct{
 // RoundTrip implements http.RoundTripper. The answer to a call of a tool is handed
 // on when it is complete; others as soon as they begin.
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Context().Err() != nil { // as net/http's transport, which sends nothing
+		return nil, context.Cause(req.Context())
+	}
 	body, err := bodyOf(req)
 	if err != nil {
 		return nil, err
@@ -74,7 +77,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	var c *call
 	if msg != nil && msg.IsCall() {
-		c = w.link.begin(over(w.session, req.Context()))
+		c = w.link.begin(w.over(req.Context()))
 	}
 	if c != nil && msg.Method == methodCall {
 		return w.await(req, body, c)
@@ -96,6 +99,7 @@ func (w *wire) await(req *http.Request, body []byte, c *call) (*http.Response, e
 	w.calls++
 	w.mu.Unlock()
 	defer w.settle()
+	sent(req.Context())
 	s := w.serve(req, body, c)
 	select {
 	case <-c.done:
@@ -159,7 +163,7 @@ func (w *wire) note(s *stream) {
 	w.id = id
 	w.mu.Unlock()
 	if first {
-		w.link.enter(w)
+		w.link.enter(id, w)
 	}
 }
 
@@ -171,30 +175,27 @@ func (w *wire) unknown(req *http.Request, msg *jsonrpc.Request) bool {
 	return w.lost() && req.Header.Get(sessionHeader) != "" && !passes
 }
 
+func (w *wire) over(ctx context.Context) context.Context { return over(w.session, ctx) }
+
 // closed is the client's own end of the session.
 func (w *wire) closed() {
-	w.link.leave(w)
+	w.mu.Lock()
+	w.gone = true
+	w.mu.Unlock()
 	if w.session != nil {
 		w.session.Close()
 	}
 }
-
-func (w *wire) drop() { w.lose() }
 
 // lose lets the server forget the session. What is under way is answered first:
 // the SDK's server gives no answers any more when a session is being closed.
 func (w *wire) lose() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.over {
+	if w.gone {
 		return
 	}
-	w.over = true
-	for s := range w.streams {
-		if s.get {
-			s.leave()
-		}
-	}
+	w.gone = true
 	if w.calls == 0 {
 		w.forget()
 	}
@@ -203,20 +204,25 @@ func (w *wire) lose() {
 func (w *wire) lost() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.over
+	return w.gone
 }
 
 // settle is the end of a call of a tool.
 func (w *wire) settle() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.calls--; w.over && w.calls == 0 {
+	if w.calls--; w.gone && w.calls == 0 {
 		w.forget()
 	}
 }
 
 // forget ends the session at the server. w.mu is held.
 func (w *wire) forget() {
+	for s := range w.streams {
+		if s.get {
+			s.leave() // and the SDK's client looks whether the session is still there
+		}
+	}
 	if w.id == "" {
 		return
 	}
@@ -226,7 +232,6 @@ func (w *wire) forget() {
 	}
 	req.Header.Set(sessionHeader, w.id)
 	go func() {
-		w.link.leave(w)
 		w.link.web.ServeHTTP(newStream(context.Background(), false, func() {}), req)
 	}()
 }
