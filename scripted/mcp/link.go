@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -20,6 +21,7 @@ import (
 type Link struct {
 	server *sdk.Server
 	web    *sdk.StreamableHTTPHandler
+	unsent atomic.Int64 // requests over HTTP whose context was over before they were sent
 
 	mu       sync.Mutex
 	last     int              // the ticket that was given out last
@@ -36,7 +38,8 @@ type end interface {
 }
 
 // NewLink returns a link to the server, to which it adds a middleware. Give each
-// server one link.
+// server one link, when it has all middleware of its own: what is added later does
+// not see the caller's context.
 func NewLink(server *sdk.Server) *Link {
 	l := &Link{server: server, calls: map[string]*call{}, ends: map[string]end{}, received: map[string]int{}}
 	l.web = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)

@@ -20,7 +20,7 @@ func (l *Link) Transport() sdk.Transport { return &memory{link: l} }
 // A memory is a transport in memory.
 type memory struct {
 	link     *Link
-	sessions *faultsim.Sessions // of a stage; nil: there are none
+	sessions *faultsim.Sessions // of a stage; nil: there are none, or they cannot be lost
 }
 
 // Connect implements sdk.Transport.

@@ -52,11 +52,11 @@ func NewServer(t scripted.TB) *Server {
 	return s
 }
 
-func newServer(rec *trace.Recorder) *Server {
+func newServer(rec *trace.Recorder, inner ...sdk.Middleware) *Server {
 	s := &Server{rec: rec, tools: map[string]Func{}, removed: map[string]bool{}}
 	impl := sdk.NewServer(&sdk.Implementation{Name: "rehearse", Version: "1"},
 		&sdk.ServerOptions{Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}}})
-	impl.AddReceivingMiddleware(s.guard)
+	impl.AddReceivingMiddleware(append(inner, s.guard)...)
 	s.Link = NewLink(impl)
 	return s
 }

@@ -34,10 +34,10 @@ type StageTool struct {
 // Serve puts an MCP server on the stage, whose tools fail as the schedule plans.
 // Clients connect in memory, by [Stage.Transport].
 //
-// The first tool is the adapter's main one, and its failures of class reset and
-// not-connected take the session away: for it, Serve makes the Sessions of the
-// stage. So an adapter may have a contract of its sessions. Other tools do not have
-// these classes.
+// The first tool is the adapter's main one. Where it has failures of class reset and
+// not-connected, which take the session away, Serve makes the Sessions of the stage
+// for it, so that an adapter may have a contract of its sessions. Other tools do
+// not have these classes.
 //
 // The code under test must close its sessions, as it would in a program: give what
 // does so to faultsim.Stage.Close.
@@ -55,13 +55,19 @@ func ServeHTTP(st *faultsim.Stage, first StageTool, more ...StageTool) *Stage {
 }
 
 func serve(st *faultsim.Stage, show func(error) error, first StageTool, more []StageTool) *Stage {
-	s := &Stage{server: newServer(&trace.Recorder{}), looks: map[string]look{}, show: show}
-	s.sessions = st.Sessions(first.Name)
-	s.put(st, first, func(trace.Class) bool { return true })
-	for _, t := range more {
-		s.put(st, t, func(c trace.Class) bool { return c != trace.Reset && c != trace.NotConnected })
+	s := &Stage{looks: map[string]look{}, show: show}
+	s.server = newServer(&trace.Recorder{}, s.list)
+	errs := s.failures(first)
+	if errs[trace.Reset] != nil || errs[trace.NotConnected] != nil {
+		s.sessions = st.Sessions(first.Name)
 	}
-	s.server.server.AddReceivingMiddleware(s.list)
+	s.put(st, first, errs)
+	for _, t := range more {
+		errs := s.failures(t)
+		delete(errs, trace.Reset)
+		delete(errs, trace.NotConnected)
+		s.put(st, t, errs)
+	}
 	return s
 }
 
@@ -69,9 +75,9 @@ func serve(st *faultsim.Stage, show func(error) error, first StageTool, more []S
 type Stage struct {
 	server   *Server
 	web      bool
-	show     func(error) error // words the loss of a session
-	sessions *faultsim.Sessions
-	looks    map[string]look // by tool, where its schema changes
+	show     func(error) error  // words the loss of a session
+	sessions *faultsim.Sessions // nil: they cannot be lost
+	looks    map[string]look    // by tool, where its schema changes
 }
 
 // look reads the definition of a tool.
@@ -89,14 +95,18 @@ func (s *Stage) Transport() sdk.Transport {
 // Received is how many messages of the method the server has had.
 func (s *Stage) Received(method string) int { return s.server.Received(method) }
 
-// put gives the server a tool of the stage.
-func (s *Stage) put(st *faultsim.Stage, t StageTool, keeps func(trace.Class) bool) {
+// failures are those of the tool, with a loss in the words of the transport.
+func (s *Stage) failures(t StageTool) faultsim.Errors {
 	errs := maps.Clone(t.Failures)
 	if t.Failures == nil {
 		errs = Failures()
 	}
-	maps.DeleteFunc(errs, func(c trace.Class, _ error) bool { return !keeps(c) })
 	losses(errs, s.show)
+	return errs
+}
+
+// put gives the server a tool of the stage.
+func (s *Stage) put(st *faultsim.Stage, t StageTool, errs faultsim.Errors) {
 	call := faultsim.Tool(st, t.Name, t.Fake, errs)
 	def := &sdk.Tool{Name: t.Name}
 	if len(t.Schemas) > 0 {

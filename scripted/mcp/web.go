@@ -28,18 +28,20 @@ func (l *Link) HTTP() *sdk.StreamableClientTransport {
 // A dialed transport is one over HTTP that opens a session of a stage.
 type dialed struct {
 	link     *Link
-	sessions *faultsim.Sessions
+	sessions *faultsim.Sessions // nil: they cannot be lost
 }
 
 // Connect implements sdk.Transport. There is no stream beside the calls: the SDK
 // opens a broken one again after a time that it draws by chance.
 func (t *dialed) Connect(ctx context.Context) (sdk.Connection, error) {
 	w := newWire(t.link)
-	s, err := t.sessions.Dial(ctx)
-	if err != nil {
-		return nil, err
+	if t.sessions != nil {
+		s, err := t.sessions.Dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		w.session = s
 	}
-	w.session = s
 	inner := &sdk.StreamableClientTransport{Endpoint: Endpoint, HTTPClient: &http.Client{Transport: w}, DisableStandaloneSSE: true}
 	return inner.Connect(ctx)
 }
@@ -58,10 +60,16 @@ type wire struct {
 
 func newWire(l *Link) *wire { return &wire{link: l, streams: map[*stream]struct{}{}} }
 
+// mostUnsent bounds the requests of one server that are not sent because their
+// context is over. A loop of them would end nowhere; what follows is sent, so that
+// a trace shows it.
+const mostUnsent = 1000
+
 // RoundTrip implements http.RoundTripper. The answer to a call of a tool is handed
-// on when it is complete; others as soon as they begin.
+// on when it is complete; others as soon as they begin. As net/http's own transport
+// it does not send what nobody waits for.
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Context().Err() != nil { // as net/http's transport, which sends nothing
+	if req.Context().Err() != nil && w.link.unsent.Add(1) <= mostUnsent {
 		return nil, context.Cause(req.Context())
 	}
 	body, err := bodyOf(req)
