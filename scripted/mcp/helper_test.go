@@ -62,7 +62,11 @@ func onEachWire(t *testing.T, f func(t *testing.T, connect func(*mcp.Link) *sdk.
 
 // weather calls the tool of that name.
 func weather(ctx context.Context, s *sdk.ClientSession) (*sdk.CallToolResult, error) {
-	return s.CallTool(ctx, &sdk.CallToolParams{Name: "weather", Arguments: map[string]any{"city": "Pune"}})
+	return callTool(ctx, s, "weather")
+}
+
+func callTool(ctx context.Context, s *sdk.ClientSession, name string) (*sdk.CallToolResult, error) {
+	return s.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: map[string]any{"city": "Pune"}})
 }
 
 // bubble runs the test in virtual time.

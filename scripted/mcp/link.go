@@ -61,6 +61,7 @@ func (l *Link) receive(next sdk.MethodHandler) sdk.MethodHandler {
 		defer cancel()
 		joined := join(ctx, c.ctx)
 		defer joined.leave()
+		defer close(c.returned)
 		c.cancel = cancel
 		close(c.arrived)
 		return next(joined, method, req)
@@ -112,6 +113,8 @@ type call struct {
 	arrived chan struct{}   // closed when the server's handler has it
 	cancel  func()          // ends the handler's context; set before arrived is closed
 
+	returned chan struct{} // closed when the handler has returned
+
 	once sync.Once
 	done chan struct{} // closed when it is answered, or will never be
 	lost error         // why there is no answer; set before done is closed
@@ -122,7 +125,7 @@ func (l *Link) begin(ctx context.Context) *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last++
-	c := &call{ticket: strconv.Itoa(l.last), ctx: ctx, arrived: make(chan struct{}), done: make(chan struct{})}
+	c := &call{ticket: strconv.Itoa(l.last), ctx: ctx, arrived: make(chan struct{}), returned: make(chan struct{}), done: make(chan struct{})}
 	l.calls[c.ticket] = c
 	return c
 }

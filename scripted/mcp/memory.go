@@ -71,7 +71,7 @@ func (c *clientEnd) Write(ctx context.Context, msg jsonrpc.Message) error {
 		c.link.end(call, err)
 		return err
 	}
-	sent(ctx)
+	sent(ctx, call)
 	if req.Method != methodCall {
 		return nil
 	}

@@ -118,10 +118,21 @@ func (s *Server) Add(def *sdk.Tool, call Func) (err error) {
 		own.InputSchema = anyObject
 	}
 	s.mu.Lock()
+	before := s.tools[own.Name]
 	s.tools[own.Name] = call
-	delete(s.removed, own.Name)
 	s.mu.Unlock()
-	return s.define(&own)
+	err = s.define(&own)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil:
+		delete(s.removed, own.Name)
+	case before == nil:
+		delete(s.tools, own.Name)
+	default:
+		s.tools[own.Name] = before
+	}
+	return err
 }
 
 var anyObject = json.RawMessage(`{"type":"object"}`)

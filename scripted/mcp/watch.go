@@ -3,16 +3,20 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"sync/atomic"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rehearse-go/rehearse/trace"
 )
 
-// Watch writes down the calls that the client refuses by itself, because it knows
-// that their session is lost. They reach no server, and without Watch no trace. It
-// adds a middleware to the client; give each client one. Only calls over sessions
-// of this server are looked at.
+// Watch lets the trace hold what a server alone cannot know of a client. A call that
+// the client refuses by itself, because it knows that the session is lost, is
+// written down as not-connected. And a call that its caller has cancelled comes back
+// when the tool has heard of that, so that the trace has one order; where the tool is
+// deaf or nobody tells it, a nanosecond later.
+//
+// Watch adds a middleware to the client; give each client one. Only calls over
+// sessions of this server are looked at.
 func (s *Server) Watch(c *sdk.Client) {
 	s.watch(c, func(ctx context.Context, _ end, p *sdk.CallToolParams, err error) {
 		call := s.rec.Call(ctx, trace.Call{Tool: p.Name, Args: arguments(p)})
@@ -41,12 +45,16 @@ func arguments(p *sdk.CallToolParams) json.RawMessage {
 	return b
 }
 
-type sentKey struct{}
+// A watched call is one that a client with Watch makes. Only its caller's goroutine
+// uses it, which is the one that sends it.
+type watched struct{ sent *call }
 
-// sent notes that a call has been sent.
-func sent(ctx context.Context) {
-	if flag, ok := ctx.Value(sentKey{}).(*atomic.Bool); ok {
-		flag.Store(true)
+type watchedKey struct{}
+
+// sent notes that the call has been sent, where it is watched.
+func sent(ctx context.Context, c *call) {
+	if w, ok := ctx.Value(watchedKey{}).(*watched); ok {
+		w.sent = c
 	}
 }
 
@@ -57,12 +65,27 @@ func (l *Link) watch(c *sdk.Client, refused func(context.Context, end, *sdk.Call
 			if !ok || method != methodCall {
 				return next(ctx, method, req)
 			}
-			var flag atomic.Bool
-			res, err := next(context.WithValue(ctx, sentKey{}, &flag), method, req)
-			if e := l.endOf(req.GetSession().ID()); err != nil && !flag.Load() && e != nil && e.lost() {
+			w := &watched{}
+			res, err := next(context.WithValue(ctx, watchedKey{}, w), method, req)
+			switch e := l.endOf(req.GetSession().ID()); {
+			case err == nil:
+			case w.sent != nil && ctx.Err() != nil:
+				w.sent.settle()
+			case w.sent == nil && e != nil && e.lost():
 				refused(ctx, e, p, err)
 			}
 			return res, err
 		}
 	})
+}
+
+// settle waits until the handler has returned, or has been told of the cancel and
+// goes on: in virtual time, that is a nanosecond later.
+func (c *call) settle() {
+	timer := time.NewTimer(1)
+	defer timer.Stop()
+	select {
+	case <-c.returned:
+	case <-timer.C:
+	}
 }

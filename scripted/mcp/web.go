@@ -107,7 +107,7 @@ func (w *wire) await(req *http.Request, body []byte, c *call) (*http.Response, e
 	w.calls++
 	w.mu.Unlock()
 	defer w.settle()
-	sent(req.Context())
+	sent(req.Context(), c)
 	s := w.serve(req, body, c)
 	select {
 	case <-c.done:
