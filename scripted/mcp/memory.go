@@ -114,7 +114,7 @@ func (c *clientEnd) send(msg jsonrpc.Message, call *call) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.gone {
+	if c.gone && !(isCancel(msg) && len(c.calls) > 0) { // which may be of one of them
 		return errPipe
 	}
 	if req, ok := msg.(*jsonrpc.Request); ok && call != nil {
@@ -123,6 +123,11 @@ func (c *clientEnd) send(msg jsonrpc.Message, call *call) error {
 	}
 	c.up.put(msg)
 	return nil
+}
+
+func isCancel(msg jsonrpc.Message) bool {
+	req, ok := msg.(*jsonrpc.Request)
+	return ok && req.Method == methodCancelled
 }
 
 // lose ends the connection for whatever is not under way yet.

@@ -100,5 +100,8 @@ func answer(err error) (*sdk.CallToolResult, error) {
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 }
 
-// methodCall is the request that calls a tool.
-const methodCall = "tools/call"
+// What a client sends: a call of a tool, and the word that it is cancelled.
+const (
+	methodCall      = "tools/call"
+	methodCancelled = "notifications/cancelled"
+)

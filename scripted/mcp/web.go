@@ -179,7 +179,7 @@ func (w *wire) note(s *stream) {
 // away. A cancel passes, since it is of a call that was under way before, and so
 // does a call of a tool on a stage, which knows of the loss and writes it down.
 func (w *wire) unknown(req *http.Request, msg *jsonrpc.Request) bool {
-	passes := msg != nil && (msg.Method == "notifications/cancelled" || msg.Method == methodCall && w.session != nil)
+	passes := msg != nil && (isCancel(msg) || msg.Method == methodCall && w.session != nil)
 	return w.lost() && req.Header.Get(sessionHeader) != "" && !passes
 }
 
