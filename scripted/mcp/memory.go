@@ -50,6 +50,7 @@ type clientEnd struct {
 	mu    sync.Mutex
 	calls map[jsonrpc.ID]*call // under way
 	gone  bool                 // lost or closed: nothing is taken any more
+	ends  bool                 // the server ends it when nothing is under way
 }
 
 // SessionID is none of the protocol's, which has no ids here. It tells sessions of
@@ -97,12 +98,15 @@ func over(s *faultsim.Session, ctx context.Context) context.Context {
 	return s.Over(ctx)
 }
 
-// failed is how the loss of a call shows; nil: there was none.
+// failed is how the loss of a call shows; nil: there was none. With the error the
+// SDK takes no more calls, and closes the connection when none is under way.
 func (c *clientEnd) failed(lost error) error {
 	if lost == nil {
 		return nil
 	}
-	c.lose()
+	c.mu.Lock()
+	c.gone = true
+	c.mu.Unlock()
 	return inMemory(lost)
 }
 
@@ -130,10 +134,10 @@ func isCancel(msg jsonrpc.Message) bool {
 	return ok && req.Method == methodCancelled
 }
 
-// lose ends the connection for whatever is not under way yet.
+// lose ends the connection behind what is under way.
 func (c *clientEnd) lose() {
 	c.mu.Lock()
-	c.gone = true
+	c.gone, c.ends = true, true
 	idle := len(c.calls) == 0
 	c.mu.Unlock()
 	if idle {
@@ -185,7 +189,7 @@ func (c *clientEnd) answer(msg jsonrpc.Message) error {
 	c.mu.Lock()
 	call := c.calls[resp.ID]
 	delete(c.calls, resp.ID)
-	last := c.gone && len(c.calls) == 0
+	last := c.ends && len(c.calls) == 0
 	c.mu.Unlock()
 	if call != nil {
 		if call.heard() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,9 +38,10 @@ var celsius = []string{"C", "celsius", "degree_celsius"}
 
 // A gauge asks for the temperature in a unit that the tool takes.
 type gauge struct {
-	s     *sdk.ClientSession
-	stale bool // the mistake: the list of tools is fetched once and kept
-	guess bool // the mistake: another name is tried, and nobody looks
+	client *sdk.Client
+	s      *sdk.ClientSession
+	stale  bool // the mistake: the list of tools is fetched once and kept
+	guess  bool // the mistake: another name is tried, and nobody looks
 
 	mu   sync.Mutex
 	unit string
@@ -146,7 +148,7 @@ var unitPolicy = func() invariants.Policy {
 	return p
 }()
 
-// measuring plugs the gauge in. Its client listens to changes where it is told to.
+// measuring plugs the gauge in.
 func measuring(change func(*gauge)) faultsim.Adapter {
 	return faultsim.Adapter{
 		Name: "measure", Policy: unitPolicy, Want: "19 degrees",
@@ -155,10 +157,10 @@ func measuring(change func(*gauge)) faultsim.Adapter {
 				trace.Transient: mcp.ToolError("unavailable", "try again later"),
 				trace.Invalid:   mcp.ProtocolError(jsonrpc.CodeInvalidParams, "unit is not one of the list"),
 			}})
-			g := &gauge{unit: "C"}
+			g := &gauge{client: newClient(), unit: "C"}
 			change(g)
 			var err error
-			if g.s, err = newClient().Connect(context.Background(), server.Transport(), nil); err != nil {
+			if g.s, err = g.client.Connect(context.Background(), server.Transport(), nil); err != nil {
 				panic(err)
 			}
 			st.Close(func() { g.s.Close() })
@@ -186,4 +188,20 @@ func TestAStaleListOfTools(t *testing.T) {
 			t.Log(o.Findings[0], o.Schedule)
 		})
 	}
+}
+
+// A client in memory hears of the change behind the rejection, and can look before
+// it asks again.
+func TestAChangeOfTheListIsAnnounced(t *testing.T) {
+	sched, err := faultsim.Parse("rehearse schedule 1\naction\n  weather 1 invalid\naction after=1s\n")
+	require.NoError(t, err)
+	var heard atomic.Int64
+	a := measuring(func(g *gauge) {
+		g.client = sdk.NewClient(&sdk.Implementation{Name: "listener", Version: "1"}, &sdk.ClientOptions{
+			ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { heard.Add(1) },
+		})
+	})
+	tr := faultsim.Run(t, a, sched)
+	assert.EqualValues(t, 1, heard.Load())
+	assert.Len(t, tr.Actions()[1].Attempts, 1, "the correction is kept")
 }

@@ -105,6 +105,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 func (w *wire) await(req *http.Request, body []byte, c *call) (*http.Response, error) {
 	w.mu.Lock()
 	w.calls++
+	late := w.gone
 	w.mu.Unlock()
 	defer w.settle()
 	sent(req.Context(), c)
@@ -126,7 +127,7 @@ func (w *wire) await(req *http.Request, body []byte, c *call) (*http.Response, e
 		return s.response(req), nil
 	}
 	s.leave()
-	if w.lost() {
+	if late { // else it was under way when the session was lost
 		return notFound(req), nil
 	}
 	w.lose()
