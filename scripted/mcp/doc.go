@@ -91,7 +91,8 @@
 //     they would be lost as well.
 //   - A client refuses by itself what it is asked after a loss that it knows of; only
 //     with Watch is that in the trace. Over HTTP it sends nothing with a context that
-//     is over.
+//     is over. On a stage, a call of a tool that the server has not is answered and
+//     not in the trace.
 //   - MCP has no field for the class of a failure nor for a wait that is asked for. A
 //     client that tells failures apart does so by convention: see [ToolError].
 //   - 401 and OAuth, 429 and 503 of a gateway before the server, resumed streams,

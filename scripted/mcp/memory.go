@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -213,8 +214,17 @@ func (c *call) heard() bool {
 	}
 }
 
-// copied is the message as it comes out at the other end: ends share no memory.
+// copied is the message as it comes out at the other end: ends share no memory, and
+// an error has lost what does not go over a wire.
 func copied(msg jsonrpc.Message) (jsonrpc.Message, error) {
+	switch m := msg.(type) {
+	case *jsonrpc.Request:
+		return &jsonrpc.Request{ID: m.ID, Method: m.Method, Params: bytes.Clone(m.Params)}, nil
+	case *jsonrpc.Response:
+		if m.Error == nil { // the SDK's decoder takes 32 kB for each message
+			return &jsonrpc.Response{ID: m.ID, Result: bytes.Clone(m.Result)}, nil
+		}
+	}
 	b, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
 		return nil, err
@@ -282,7 +292,6 @@ func (q *queue) get(ctx context.Context) (jsonrpc.Message, error) {
 		closed := q.closed
 		q.mu.Unlock()
 		if closed {
-			q.wake() // for the next reader
 			return nil, io.EOF
 		}
 		select {

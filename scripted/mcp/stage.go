@@ -145,21 +145,26 @@ func (s *Stage) list(next sdk.MethodHandler) sdk.MethodHandler {
 			return res, err
 		}
 		own := *list
-		own.Tools = nil
-		for _, t := range list.Tools {
-			if look := s.looks[t.Name]; look != nil {
-				d, err := look(ctx)
-				if err != nil {
-					return nil, err
-				}
-				now := *t
-				now.InputSchema = json.RawMessage(d.Text)
-				t = &now
+		own.Tools = make([]*sdk.Tool, len(list.Tools))
+		for i, t := range list.Tools {
+			if own.Tools[i], err = s.current(ctx, t); err != nil {
+				return nil, err
 			}
-			own.Tools = append(own.Tools, t)
 		}
 		return &own, nil
 	}
+}
+
+// current is the tool with the schema that it has now.
+func (s *Stage) current(ctx context.Context, t *sdk.Tool) (*sdk.Tool, error) {
+	look := s.looks[t.Name]
+	if look == nil {
+		return t, nil
+	}
+	d, err := look(ctx)
+	now := *t
+	now.InputSchema = json.RawMessage(d.Text)
+	return &now, err
 }
 
 // Failures are how a tool's failures usually look in MCP. What the tool itself

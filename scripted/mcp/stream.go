@@ -102,7 +102,6 @@ func (s *stream) Read(p []byte) (int, error) {
 		case n > 0 || len(p) == 0:
 			return n, nil
 		case over:
-			s.wake() // for the next read
 			return 0, io.EOF
 		}
 		select {

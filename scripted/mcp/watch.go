@@ -10,8 +10,8 @@ import (
 )
 
 // Watch lets the trace hold what a server alone cannot know of a client. A call that
-// the client refuses by itself, because it knows that the session is lost, is
-// written down as not-connected. And a call that its caller has cancelled comes back
+// does not arrive because its session is lost, be it that the client refuses it by
+// itself, is written down as not-connected. And a call that its caller has cancelled comes back
 // when the tool has heard of that, so that the trace has one order; where the tool is
 // deaf or nobody tells it, a nanosecond later.
 //

@@ -105,7 +105,6 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 func (w *wire) await(req *http.Request, body []byte, c *call) (*http.Response, error) {
 	w.mu.Lock()
 	w.calls++
-	late := w.gone
 	w.mu.Unlock()
 	defer w.settle()
 	sent(req.Context(), c)
@@ -127,9 +126,6 @@ func (w *wire) await(req *http.Request, body []byte, c *call) (*http.Response, e
 		return s.response(req), nil
 	}
 	s.leave()
-	if late { // else it was under way when the session was lost
-		return notFound(req), nil
-	}
 	w.lose()
 	return nil, overHTTP(c.lost)
 }
@@ -177,11 +173,10 @@ func (w *wire) note(s *stream) {
 }
 
 // unknown reports whether the request is of a session that is lost, and is turned
-// away. A cancel passes, since it is of a call that was under way before, and so
-// does a call of a tool on a stage, which knows of the loss and writes it down.
+// away. A cancel passes: it is of a call that was under way before.
 func (w *wire) unknown(req *http.Request, msg *jsonrpc.Request) bool {
-	passes := msg != nil && (isCancel(msg) || msg.Method == methodCall && w.session != nil)
-	return w.lost() && req.Header.Get(sessionHeader) != "" && !passes
+	cancels := msg != nil && isCancel(msg)
+	return w.lost() && req.Header.Get(sessionHeader) != "" && !cancels
 }
 
 func (w *wire) over(ctx context.Context) context.Context { return over(w.session, ctx) }
