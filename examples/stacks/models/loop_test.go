@@ -107,11 +107,10 @@ func (k stack) adapter(streams bool) faultsim.Adapter {
 	if streams {
 		name += " stream"
 	}
-	policy := k.policy
 	return faultsim.Adapter{
 		Name:   name,
 		Policy: invariants.Policy{ID: "one try", MaxAttempts: 1, Attempt: time.Minute, Repeatable: true},
-		Loop:   &invariants.Loop{ID: name + "/v1", Turns: mostRuns, Tools: []string{"weather"}, Model: &policy},
+		Loop:   &invariants.Loop{ID: name + "/v1", Turns: mostRuns, Tools: []string{"weather"}, Model: k.policy},
 		Subject: func(s *faultsim.Stage) faultsim.Action {
 			weather := faultsim.Tool(s, "weather", func(_ context.Context, q query) (report, error) {
 				return report{map[string]int{"Pune": 19, "Oslo": 7}[q.City]}, nil
