@@ -52,6 +52,9 @@ func run(ctx context.Context, t talk, weather trace.Func[query, report]) (string
 		}
 		results := make([]trace.ToolResult, len(calls))
 		for i, c := range calls {
+			if ctx.Err() != nil {
+				return "", context.Cause(ctx)
+			}
 			results[i] = call(ctx, c, weather)
 		}
 		t.show(results)
