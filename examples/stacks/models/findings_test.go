@@ -166,3 +166,14 @@ func TestAProviderGivesUpWithinAStream(t *testing.T) {
 	require.True(t, ok, "%T %v", err, err)
 	require.Equal(t, 503, google.Code)
 }
+
+// A call that is cut off at the greatest length has no arguments in what
+// anthropic-sdk-go puts together of a stream: a loop that does not look at the
+// reason of the end calls the tool with none.
+func TestACallThatIsCutOffIsEmptyForAnthropic(t *testing.T) {
+	r, _ := play(t, stacks[2].adapter(true), "  model 1 ok move=length\n")
+	require.NotEmpty(t, r.Findings)
+	require.Equal(t, "arguments-whole", r.Findings[0].Invariant)
+	r, _ = play(t, stacks[0].adapter(true), "  model 1 ok move=length\n")
+	require.Empty(t, r.Findings, "openai-go hands on what came, which is no JSON")
+}
