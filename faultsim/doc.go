@@ -282,8 +282,18 @@
 // attempts of the action are numbered on. The policy says what a restart leads
 // to, see [invariants.AfterRestart], and what is left of the action's own budget,
 // see [invariants.BudgetAfterRestart]; Check then draws a crash in half of its
-// schedules, but for those with actions at once. A process that is told to stop,
-// and given time for it, is played as one that dies.
+// schedules, but for those with actions at once.
+//
+// # Drains
+//
+// A process can also be told to stop ([Fault].Drain), and is killed when its time of
+// grace (Plan.Grace) is over. The code hears it by [Stage.Draining], a context that
+// ends as that of signal.NotifyContext does. What its action returns by then is an
+// end of it, unless the adapter's HandedBack says that it was handed back: Resume
+// then builds the next process, as after a crash. Whether an attempt counts that was
+// cut off says the policy, see [invariants.DrainedAttempt].
+//
+//	adapter.HandedBack = func(err error) bool { return errors.Is(err, job.ErrStopping) }
 //
 // # An operator's retry
 //

@@ -185,6 +185,9 @@ func (p support) adapter() faultsim.Adapter {
 	return faultsim.Adapter{Name: "support", Policy: supportPolicy(), Loop: &p.loop, Subject: p.subject}
 }
 
+// runNumber tells runs apart, as an id from a database would.
+var runNumber atomic.Int64
+
 func (p support) subject(s *faultsim.Stage) faultsim.Action {
 	var tools service
 	var registry map[string]gadget
@@ -199,13 +202,12 @@ func (p support) subject(s *faultsim.Stage) faultsim.Action {
 	if p.change != nil {
 		p.change(s, tools, h)
 	}
-	var runs atomic.Int64
 	return func(ctx context.Context) (any, error) {
 		own := *h
 		if p.around != nil {
 			own.brain = client(p.around()(model))
 		}
-		return own.run(ctx, runs.Add(1), p.request)
+		return own.run(ctx, runNumber.Add(1), p.request)
 	}
 }
 
@@ -214,9 +216,13 @@ func rightLoops() []Specimen {
 	return []Specimen{
 		{Name: "loop-one-wish-after-the-other", Adapter: supporting(func(*host) {})},
 		{Name: "loop-wishes-at-once", Adapter: tripping(func(*host) {})},
+		{Name: "loop-with-leave", Adapter: leaving(owner{}, nil)},
+		{Name: "loop-streamed", Adapter: streaming(func(*screen) {})},
+		{Name: "loop-runs-code", Adapter: coding(false)},
+		{Name: "loop-within-a-loop", Adapter: planning(func(*planner) {})},
 	}
 }
 
 func faultyLoops() []Specimen {
-	return slices.Concat(countingLoops(), talkingLoops(), endingLoops(), wishingLoops(), modelLoops())
+	return slices.Concat(countingLoops(), talkingLoops(), endingLoops(), wishingLoops(), modelLoops(), leaveLoops(), streamLoops(), agentLoops())
 }

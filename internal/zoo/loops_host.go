@@ -94,7 +94,11 @@ func newRun(id int64, request string) *run {
 
 // run serves the request.
 func (h *host) run(ctx context.Context, id int64, request string) (string, error) {
-	r := newRun(id, request)
+	return h.converse(ctx, newRun(id, request))
+}
+
+// converse holds the conversation of a run.
+func (h *host) converse(ctx context.Context, r *run) (string, error) {
 	for range h.limits.turns {
 		said, err := h.think(h, ctx, r)
 		if err != nil {
