@@ -28,7 +28,7 @@ func (d *drawer) modelsOf(a *Adapter, s *Stage) {
 	for _, t := range s.models {
 		m := drawnModel{drawnTool: drawnTool{name: t.name, most: p.Most(), hints: t.forms(), can: t.can}}
 		m.failures(p)
-		m.moves = movesFor(a.Loop, s)
+		m.moves = slices.DeleteFunc(movesFor(a.Loop, s), func(v Move) bool { return !t.can(&Fault{Move: v}) })
 		d.models = append(d.models, m)
 	}
 	d.approvers = namesOf(s.approvers)
