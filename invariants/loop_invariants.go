@@ -1,6 +1,9 @@
 package invariants
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Invariants returns the rules that the contract implies of a loop whose code calls
 // its tools under the policy, each with the leave of [WhereItApplies]. What needs no
@@ -133,6 +136,9 @@ func (l *Loop) retrying(p *Policy) (list []Invariant) {
 	}
 	if l.thinks() {
 		for _, inv := range l.Model.pick(ofAsks) {
+			if slices.Contains(notOfTurns, inv.Name) {
+				continue
+			}
 			inv.Rule = fmt.Sprintf("for each turn of a model: %s", inv.Rule)
 			list = append(list, inv.on("model-", turns))
 		}

@@ -102,7 +102,7 @@ func TestEachNarrowRuleIsNeeded(t *testing.T) {
 // is found all the same.
 func without(t *testing.T, s Specimen, rule string) string {
 	t.Helper()
-	aside := append([]string{rule, "conforms"}, sharper[rule]...)
+	aside := append([]string{rule, "conforms", "model-conforms"}, sharper[rule]...)
 	s.Adapter.Accept = map[string]string{}
 	for _, inv := range rulesOf(s) {
 		if slices.Contains(aside, inv.Name) {
