@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"maps"
+	"strings"
 	"testing"
 
 	"github.com/cloudwego/eino/components/model"
@@ -78,10 +80,21 @@ func tools(s *faultsim.Stage) []tool.BaseTool {
 	return []tool.BaseTool{infer("search", doubles.Search), infer("book", doubles.Book)}
 }
 
-func infer[In any](name string, call trace.Func[In, string]) tool.BaseTool {
+// strictTools take no arguments that they do not know.
+func strictTools(s *faultsim.Stage) []tool.BaseTool {
+	doubles := scene.NewTools(s)
+	return []tool.BaseTool{
+		infer("search", doubles.Search, utils.WithUnmarshalArguments(strictly[scene.Place])),
+		infer("book", doubles.Book, utils.WithUnmarshalArguments(strictly[scene.Order])),
+	}
+}
+
+func strictly[In any](_ context.Context, args string) (any, error) { return scene.Decode[In](args) }
+
+func infer[In any](name string, call trace.Func[In, string], options ...utils.Option) tool.BaseTool {
 	t, err := utils.InferTool(name, name, func(ctx context.Context, in In) (string, error) {
 		return call(trace.CallID(ctx, compose.GetToolCallID(ctx)), in)
-	})
+	}, options...)
 	if err != nil {
 		panic(err) // the type of the arguments has no schema
 	}
@@ -100,14 +113,58 @@ var accepted = map[string]string{
 	"evidence-first":      "the same",
 }
 
-// adapter plugs the agent in. A turn is two steps of its graph, the model and the tools.
+// adapter plugs the agent in as it comes.
 func adapter(script faultsim.Script) faultsim.Adapter {
-	a := scene.Adapter("eino react", once)
+	a := plugged("eino react", script, tools, compose.ToolsNodeConfig{})
 	a.Accept = accepted
+	return a
+}
+
+// failure begins what telling tells the model of an error.
+const failure = "error: "
+
+// telling plugs the agent in with what its configuration has for a model that is to be
+// told of errors.
+func telling(script faultsim.Script) faultsim.Adapter {
+	script.Reads = func(r trace.ToolResult) bool { return strings.HasPrefix(r.Text, failure) }
+	a := plugged("eino react, telling", script, strictTools, compose.ToolsNodeConfig{
+		UnknownToolsHandler: func(_ context.Context, name, _ string) (string, error) {
+			return failure + "there is no tool " + name, nil
+		},
+		ToolCallMiddlewares: []compose.ToolMiddleware{{Invokable: tell}},
+	})
+	a.Accept = maps.Clone(accepted)
+	maps.Copy(a.Accept, acceptedTelling)
+	return a
+}
+
+// tell turns errors into words. A context that is over still ends the run.
+func tell(next compose.InvokableToolEndpoint) compose.InvokableToolEndpoint {
+	return func(ctx context.Context, in *compose.ToolInput) (*compose.ToolOutput, error) {
+		out, err := next(ctx, in)
+		if err == nil || ctx.Err() != nil {
+			return out, err
+		}
+		return &compose.ToolOutput{Result: failure + err.Error()}, nil
+	}
+}
+
+// acceptedTelling is what comes on top where the model is told of errors.
+var acceptedTelling = map[string]string{
+	"refusal-final":  "the agent keeps no count of what was asked for: each ask runs its tool",
+	"user-raw-error": "the words of a tool's error reach the model, and so the user where it repeats them",
+	"user-secret":    "the same",
+}
+
+// plugged plugs the agent in. A turn is two steps of its graph, the model and the tools.
+func plugged(name string, script faultsim.Script, tools func(*faultsim.Stage) []tool.BaseTool, config compose.ToolsNodeConfig) faultsim.Adapter {
+	a := scene.Adapter(name, once)
 	a.Subject = func(s *faultsim.Stage) faultsim.Action {
+		config := config // the agent adds to it
+		config.Tools = tools(s)
 		agent, err := react.NewAgent(context.Background(), &react.AgentConfig{
 			ToolCallingModel: chat{reply: s.Model("model", script).Reply},
-			ToolsConfig:      compose.ToolsNodeConfig{Tools: tools(s)},
+			ToolsConfig:      config,
 			MaxStep:          2 * scene.MaxTurns,
 		})
 		if err != nil {
@@ -123,6 +180,12 @@ func adapter(script faultsim.Script) faultsim.Adapter {
 	}
 	return a
 }
+
+func TestTellingPlays(t *testing.T) { scene.Pin(t, "telling.txt", scene.Tell(t, telling)) }
+
+func TestTellingMatrix(t *testing.T) { matrix.Run(t, telling(scene.Parallel())) }
+
+func TestTellingFaults(t *testing.T) { faultsim.Check(t, telling(scene.Parallel())) }
 
 func TestPlays(t *testing.T) { scene.Pin(t, "plays.txt", scene.Tell(t, adapter)) }
 

@@ -177,15 +177,30 @@ func TestArgumentsOfOneTextGoBackAsNoJSON(t *testing.T) {
 	require.Equal(t, []string{`{"city":"Pune"}`, "Pune"}, args)
 }
 
-// The error of a tool ends the run as it is, and with it what the others found out.
+// The error of a tool ends the run as it is, and what was asked for behind it is not done.
 func TestAToolsErrorEndsTheRun(t *testing.T) {
 	a := adapter(scene.Parallel())
 	var failed error
 	a.Reason = func(err error) trace.Reason { failed = err; return 0 }
-	s, err := faultsim.Parse("rehearse schedule 1\naction\n  search 2 transient\n")
+	s, err := faultsim.Parse("rehearse schedule 1\naction\n  search 1 transient\n")
 	require.NoError(t, err)
 	r := faultsim.Trial(t, a, s)
 	require.NoError(t, r.Err)
-	require.Len(t, r.Trace.Turns(0), 1)
+	require.Len(t, r.Trace.Actions()[0].Attempts, 1)
 	require.ErrorIs(t, failed, scene.ErrUnavailable)
+}
+
+// Two calls of one turn are run one after another, and shown as a turn each.
+func TestCallsOfOneTurnAreShownAsTwo(t *testing.T) {
+	r := faultsim.Trial(t, adapter(scene.Parallel()), faultsim.One())
+	require.NoError(t, r.Err)
+	turns := r.Trace.Turns(0)
+	require.Len(t, turns[0].Asks, 2)
+	calls := []int{}
+	for _, m := range turns[1].Prompt.Messages {
+		if m.From == trace.FromModel {
+			calls = append(calls, len(m.Calls))
+		}
+	}
+	require.Equal(t, []int{1, 1}, calls)
 }
