@@ -18,7 +18,7 @@ func countingLoops() []Specimen {
 		{"loop-forbidden-asked-again", "A refusal is not remembered, and the tool is called again because the model asks again.",
 			testingRetries, "refusal-final", supporting(func(h *host) { h.keep = keepsAllBut(refuses) })},
 		{"loop-counter-reset-by-spaces", "Calls are compared as the model writes them, and another order of the arguments is another call.",
-			testingRetries, "refusal-final", supporting(func(h *host) { h.same = func(w wish) string { return w.tool + w.args } })},
+			testingRetries, "intention-bounded", supporting(func(h *host) { h.same = func(w wish) string { return w.tool + w.args } })},
 		{"loop-turns-counted-from-zero", "The loop goes round once more than its limit says.",
 			testingRetries, "turns-bounded", supporting(func(h *host) { h.limits.turns++ })},
 		{"loop-silent-turns-are-free", "A turn in which the model says nothing is asked for again, and counts for nothing.",
