@@ -74,7 +74,7 @@
 // another attempt), wrap=wrapped or wrap=joined (how a function tool packs its
 // error), work= (when the work is done, counted from the arrival), body= (how long
 // the body of an HTTP answer takes to come, in pieces) and twice (the network
-// delivers the call twice). A record to a [Sink] is planned in the same form, and
+// delivers the call twice); of a model move=, and of an approver valid=. A record to a [Sink] is planned in the same form, and
 // can panic. Those of an action are again, after= (a pause before it begins),
 // deadline=, cancel=, crash-before-write=, crash-after-write= and restart=; of a
 // call of a tool under test also key= and other. The tool * is the first that
@@ -107,6 +107,23 @@
 // HTTP it is a [Route] with a Batch.
 // [Retrier] is the adapter of a retry library. A stage can have several tools of
 // both kinds.
+//
+// # Loops that a model drives
+//
+// [Stage.Model] is the double of a model: it follows a [Script], and misbehaves where
+// the schedule plans it, turn by turn: it asks again, changes an argument, invents a
+// tool, writes arguments that are no JSON, claims a success; see [Move]. With
+// [Adapter].Loop an action is a run, from a user's request until the loop returns,
+// and is held to that contract and to the policy of each call. [Stage.Approver] is
+// somebody who is asked for leave, [Agent] wraps a child with a model of its own, and
+// [Stage.Say] tells what the user is shown. docs/loops.md has a whole test.
+//
+//	action
+//	  model 1 throttled hint=2s
+//	  model 2 ok move=garble
+//	  model 3 reset body=400ms     the stream breaks
+//	  owner 1 ok after=1h valid=1m leave comes late, and holds a minute
+//	  weather 1 transient
 //
 // # Credentials
 //
@@ -265,8 +282,18 @@
 // attempts of the action are numbered on. The policy says what a restart leads
 // to, see [invariants.AfterRestart], and what is left of the action's own budget,
 // see [invariants.BudgetAfterRestart]; Check then draws a crash in half of its
-// schedules, but for those with actions at once. A process that is told to stop,
-// and given time for it, is played as one that dies.
+// schedules, but for those with actions at once.
+//
+// # Drains
+//
+// A process can also be told to stop ([Fault].Drain), and is killed when its time of
+// grace (Plan.Grace) is over. The code hears it by [Stage.Draining], a context that
+// ends as that of signal.NotifyContext does. What its action returns by then is an
+// end of it, unless the adapter's HandedBack says that it was handed back: Resume
+// then builds the next process, as after a crash. Whether an attempt counts that was
+// cut off says the policy, see [invariants.DrainedAttempt].
+//
+//	adapter.HandedBack = func(err error) bool { return errors.Is(err, job.ErrStopping) }
 //
 // # An operator's retry
 //

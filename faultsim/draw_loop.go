@@ -30,7 +30,7 @@ func (d *drawer) modelsOf(a *Adapter, s *Stage) {
 		m := drawnModel{drawnTool: drawnTool{name: t.name, most: p.Most(), hints: t.forms(), can: t.can}}
 		m.failures(p)
 		m.hangs(p)
-		m.moves = movesFor(a.Loop, s)
+		m.moves = slices.DeleteFunc(movesFor(a.Loop, s), func(v Move) bool { return !t.can(&Fault{Move: v}) })
 		if len(a.Loop.Protected) > 0 { // one of many moves is rarely where it tells something
 			m.moves = append(m.moves, MoveChange, MoveChange)
 		}

@@ -30,7 +30,8 @@ import (
 // MALFORMED_FUNCTION_CALL in their place.
 //
 // A conversation that the provider would reject, such as a call without its result, is
-// rejected with its words, as trace.Invalid. Ids that the model gave twice or not at
+// rejected with its words, as trace.Invalid with [CodeConversation], unless the
+// [Script] is Lenient. Ids that the model gave twice or not at
 // all are not held against the loop.
 func (d *Model) Client(p Provider) *http.Client {
 	api, err := p.Format()
@@ -70,6 +71,8 @@ type modelTurn struct {
 	body  []byte       // of the answer, where it has a reply
 	taken atomic.Int64 // how much of it has been read
 	whole atomic.Bool  // all of it has been read
+
+	refused bool // no provider would take the request
 }
 
 func (u *modelTurn) run() (*http.Response, error) {
@@ -82,10 +85,14 @@ func (u *modelTurn) run() (*http.Response, error) {
 		return nil, s.misused(fmt.Errorf("faultsim: the client of model %q is asked for %s %s%s, which is no turn of its provider's API: hand it to the SDK of the provider that Client names", u.d.t.name, in.Method, in.Host, in.Path))
 	}
 	ask, why := wire.Hear(u.t.api, &u.t.memory, x.req, in.Body)
-	call := trace.Call{Tool: u.d.t.name, Role: trace.RoleModel}
+	call := trace.Call{Tool: u.d.t.name, Role: trace.RoleModel, Definition: u.d.script.Version}
 	if u.ask = ask; ask != nil {
 		call.Prompt = &ask.Prompt
 	}
+	if ask != nil && u.d.script.Lenient {
+		why = nil
+	}
+	u.refused = why != nil
 	x.p = s.rec.Call(x.req.Context(), call)
 	f, a := s.arrive(u.d.t, x.p)
 	x.a = a
@@ -171,6 +178,8 @@ func (u *modelTurn) deliver(f *Fault, reply *double.Reply, resp *http.Response) 
 	case f.gives() && u.body != nil:
 		x.o.Code = "" // the status was no answer
 		x.failure = errors.New("the provider gave up within the stream")
+	case u.refused && x.o.Class == trace.Invalid:
+		x.o.Code, x.failure = CodeConversation, errors.New(resp.Status)
 	case x.o.Failed():
 		x.failure = errors.New(resp.Status)
 	}

@@ -185,6 +185,12 @@
 // in which the process was down counts for the action's own budget, or each restart
 // begins it anew, is [Policy.RestartBudget].
 //
+// A process that is told to stop, and has time for it, drains: [DrainHandsBack]
+// wants it to end no action for that, and [NoAttemptWhileDraining] to begin none.
+// Whether an attempt that it cut off counts is [Policy.Drain], and [DrainCounted]
+// names who counts otherwise. One that comes to its answer in the grace counts as
+// ever; one that is killed under its attempt has crashed.
+//
 // # Circuit breakers
 //
 // A [Breaker] is a contract of its own, beside the policy: a breaker counts the
@@ -309,8 +315,8 @@
 //     requests that live in the context of one of the callers.
 //   - A breaker around the whole action, that counts actions and not attempts.
 //   - Repeats after the retention of their key, and what a caller gets that has left.
-//   - A clean drain: an attempt that a stopping process gives back counts as one
-//     that a crash cuts off does.
+//   - Whether a process that is told to stop should have waited for an answer, or cut
+//     the attempt off.
 //   - The items of a batch after a restart, and a budget that goes on over the
 //     death of the process before the first attempt: what was written down by
 //     then is not seen.

@@ -71,7 +71,7 @@ func intentionsOf(tr *trace.Trace) *slice {
 
 func newCutter(tr *trace.Trace) *cutter {
 	c := &cutter{whole: tr, runs: map[string]*cutting{}, calls: map[int]string{}, closed: map[int]string{}}
-	c.tr = trace.Trace{Schema: tr.Schema, Start: tr.Start}
+	c.slice = sliceOf(tr)
 	actions := tr.Actions()
 	for i := range actions {
 		a := &actions[i]

@@ -52,9 +52,9 @@ func (l Loop) Invariants(p Policy) []Invariant {
 
 // whole lists the rules of the run as a whole.
 func (l *Loop) whole() []Invariant {
-	list := []Invariant{NoPanic(), NoSpin(), Returns()}
+	list, all := []Invariant{NoPanic(), NoSpin(), Returns()}, lately(everyCall)
 	for _, inv := range []Invariant{NoCallOnDeadContext(), NoAttemptAfterEnd(), NoAttemptAfterCancel(), WithinDeadline()} {
-		list = append(list, inv.on("", everyCall))
+		list = append(list, inv.on("", all))
 	}
 	return append(list, CancelReachesTool(), EndsAtCancel(), NoEffectAfterEnd(), OneTerminal(), NothingLeft())
 }
@@ -127,11 +127,12 @@ func (l *Loop) talking(p *Policy) (list []Invariant) {
 
 // retrying lists the rules of the policies.
 func (l *Loop) retrying(p *Policy) (list []Invariant) {
+	intentions, asks, turns := lately(intentionsOf), lately(l.asksOf(p)), lately(l.turnsOf(p))
 	for _, inv := range p.pick(ofIntentions) {
-		list = append(list, inv.on("", intentionsOf))
+		list = append(list, inv.on("", intentions))
 	}
 	for _, inv := range p.pick(ofAsks) {
-		list = append(list, inv.on("", l.asksOf(p)))
+		list = append(list, inv.on("", asks))
 	}
 	if l.thinks() {
 		for _, inv := range l.Model.pick(ofAsks) {
@@ -139,7 +140,7 @@ func (l *Loop) retrying(p *Policy) (list []Invariant) {
 				continue
 			}
 			inv.Rule = fmt.Sprintf("for each turn of a model: %s", inv.Rule)
-			list = append(list, inv.on("model-", l.turnsOf(p)))
+			list = append(list, inv.on("model-", turns))
 		}
 	}
 	return list

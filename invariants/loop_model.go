@@ -6,7 +6,7 @@ import "github.com/rehearse-go/rehearse/trace"
 // its calls an attempt at the model.
 func (l *Loop) turnsOf(p *Policy) func(*trace.Trace) *slice {
 	return func(tr *trace.Trace) *slice {
-		s := &slice{tr: trace.Trace{Schema: tr.Schema, Start: tr.Start}}
+		s := new(sliceOf(tr))
 		talks, actions := talksOf(tr), tr.Actions()
 		names, ends := map[int]string{}, map[int]string{} // call event → action; answer → error
 		first := map[int]*trace.Action{}                  // event of a turn's first call → its run

@@ -17,6 +17,12 @@ type slice struct {
 	index []int // the place of each event in the whole
 }
 
+// sliceOf is an empty slice of the whole, with room for as many events.
+func sliceOf(whole *trace.Trace) slice {
+	n := len(whole.Events)
+	return slice{tr: trace.Trace{Schema: whole.Schema, Start: whole.Start, Events: make([]trace.Event, 0, n)}, index: make([]int, 0, n)}
+}
+
 // add takes over event i of the whole, as one of the action.
 func (s *slice) add(whole *trace.Trace, i int, action string) *trace.Event {
 	s.tr.Events = append(s.tr.Events, whole.Events[i])

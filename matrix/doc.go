@@ -57,7 +57,8 @@
 //   - budgets: the end of what an action may spend, of what many share, and failures
 //     in a row, where there is a Spend, an Allowance or EscalatesAfter
 //   - restart: crashes of the process in flight, in the wait and at each write of its
-//     disk, where the adapter has a Resume; an operator's retry, where it has Again
+//     disk, where the adapter has a Resume; drains of it, where it has HandedBack; an
+//     operator's retry, where it has Again
 //   - access: credentials that expire, where the policy refreshes them
 //   - definitions: schemas that change, where the policy lets arguments be corrected
 //   - sessions: sessions that are lost and cannot be opened, where the adapter declares them

@@ -53,8 +53,7 @@ func drainInBackoff(s Setting) (faultsim.Schedule, error) {
 	}
 	f := &sched.Actions[0].Faults[faultsim.Main][0]
 	f.Crash, f.Drain = 0, f.Crash
-	sched.Actions[0].Grace = max(1, sched.Actions[0].Restart/2) // a program may use all of it
-	return sched, nil
+	return sched, nil // with the usual grace, in which a deaf program goes on
 }
 
 // drainPastGrace lets the grace end before the answer comes.

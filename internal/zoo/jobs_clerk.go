@@ -37,7 +37,7 @@ type clerk struct {
 	lease  time.Duration                     // of an attempt, before which nobody takes the job up; 0: none
 	start  time.Time
 	cuts   bool // the budget ends an attempt, and a wait that it leaves no room for
-	stopNotice
+	drill
 
 	unkeyed, asks                                    bool
 	countsAnew, forgetsWait, waitsAnew, keysAnew     bool

@@ -76,8 +76,8 @@ func draining(p invariants.Policy, change func(*clerk)) faultsim.Adapter {
 	return faultsim.Adapter{Name: "pay", Policy: p, Want: receipt{7}, Subject: build, Resume: build, HandedBack: givenBack}
 }
 
-// A stopNotice is what a clerk makes of a signal to stop. The zero stopNotice is deaf.
-type stopNotice struct {
+// A drill is what a clerk does when it is told to stop. The zero drill is deaf.
+type drill struct {
 	stopping context.Context // ends with the signal
 	patient  bool            // it waits for the answer
 	free     bool            // what it cuts off does not count
@@ -86,17 +86,17 @@ type stopNotice struct {
 }
 
 // told reports whether the clerk has to stop, and knows.
-func (n *stopNotice) told() bool { return n.stopping != nil && n.stopping.Err() != nil && !n.retries }
+func (n *drill) told() bool { return n.stopping != nil && n.stopping.Err() != nil && !n.retries }
 
 // until ends what the clerk does with the signal.
-func (n *stopNotice) until(ctx context.Context) (context.Context, func()) {
+func (n *drill) until(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	unhook := context.AfterFunc(n.stopping, cancel)
 	return ctx, func() { unhook(); cancel() }
 }
 
 // attempting is until for an attempt.
-func (n *stopNotice) attempting(ctx context.Context) (context.Context, func()) {
+func (n *drill) attempting(ctx context.Context) (context.Context, func()) {
 	if n.stopping == nil || n.patient || n.stopping.Err() != nil {
 		return ctx, func() {}
 	}
