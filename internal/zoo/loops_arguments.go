@@ -172,6 +172,7 @@ type noteAsk struct {
 func chaining(fill func(last notice, args string) string) faultsim.Adapter {
 	p := rightly()
 	p.loop.ID, p.loop.Tools, p.loop.Protected, p.loop.Evidence, p.loop.Goal = "notes/v1", []string{"find_order", "note"}, nil, nil, "note"
+	p.loop.Rejections = 0
 	p.script.Steps = []faultsim.Step{faultsim.Then(takesNotes)}
 	p.request = "Write down what order 7 is about."
 	p.tools = func(s *faultsim.Stage) map[string]gadget {
