@@ -67,6 +67,15 @@ func TestWhatClaimsSuccess(t *testing.T) {
 		"":                                            false,
 		"If it is booked, you get a mail.":            false,
 		"Unable to confirm that the order was placed": false,
+		"Your ticket to Pune is booked.":              true,
+		"I sent the e-mail to Bob.":                   true,
+		"I'll get that booked for you.":               false,
+		"I’ll have it sent at once.":                  false,
+		"Let me get this booked.":                     false,
+		"It is going to get done.":                    false,
+		"It has to be approved first.":                false,
+		"I need to get it approved.":                  false,
+		"The order is yet to get placed.":             false,
 	} {
 		require.Equal(t, want, ClaimsSuccess(text), text)
 	}
