@@ -318,4 +318,50 @@ func TestAStepLeadsToTheExternalCall(t *testing.T) {
 	require.Len(t, below.Attempts, 1, "and whose step is the call of the tool")
 	require.Equal(t, "research", r.Trace.Events[below.Attempts[0]].Layer)
 	require.Equal(t, below.N, r.Trace.Events[below.Attempts[0]].Ask)
+// A script may say one reply again and again, in trials that run at once.
+func TestWhatAScriptReturnsStaysItsOwn(t *testing.T) {
+	calls := []trace.ToolCall{{Tool: "weather", Args: `{"city":"Pune"}`}}
+	script := faultsim.Script{Steps: []faultsim.Step{faultsim.Then(func(p trace.Prompt) trace.Reply {
+		p.Messages[0].Text = "changed"
+		return trace.Reply{Calls: calls}
+	})}}
+	onStage(t, script, "action\n", func(ctx context.Context, _ *faultsim.Stage, m *faultsim.Model) error {
+		shown := trace.Prompt{Messages: []trace.Message{{From: trace.FromUser, Text: "How warm is it in Pune?"}}}
+		for _, id := range []string{"call_1", "call_2"} {
+			said, err := m.Reply(ctx, shown)
+			require.NoError(t, err)
+			require.Equal(t, id, said.Calls[0].ID)
+		}
+		require.Equal(t, "How warm is it in Pune?", shown.Messages[0].Text)
+		return nil
+	})
+	require.Empty(t, calls[0].ID)
+}
+
+func TestWhatCannotStandBesideALoopIsNamedWithItsFix(t *testing.T) {
+	child := func(context.Context, string) (string, error) { return "", nil }
+	steps := func(list ...faultsim.Step) func(*faultsim.Stage) {
+		return func(s *faultsim.Stage) { s.Model("other", faultsim.Script{Steps: list}) }
+	}
+	for want, build := range map[string]func(*faultsim.Stage){
+		`model "other": Script.Steps[0] is empty: make it with AskFor, Say or Then`:                      steps(faultsim.Step{}),
+		"the arguments of weather cannot be written as JSON (json: unsupported type: chan int)":          steps(faultsim.AskFor("weather", make(chan int)), faultsim.Say("x")),
+		"an agent on the stage has no name":                                                              func(s *faultsim.Stage) { faultsim.Agent(s, "", child) },
+		`the stage has a double and an agent that are both named "weather"`:                              func(s *faultsim.Stage) { faultsim.Agent(s, "weather", child) },
+		"the agent child was called with a nil context: hand the caller's context on":                    func(s *faultsim.Stage) { _, _ = faultsim.Agent(s, "child", child)(nil, "") },
+		"faultsim: Stage.Say was called with a nil context: hand the action's context on":                func(s *faultsim.Stage) { s.Say(nil, "x") },
+		`faultsim: the stage has two doubles named "weather": give each its own name`:                    func(s *faultsim.Stage) { s.Model("weather", weatherScript) },
+		"faultsim: leave that an approver gives is valid for less than nothing: give the time, or 0 for": func(s *faultsim.Stage) { s.Approver("owner", -1) },
+	} {
+		r := faultsim.Trial(t, faultsim.Adapter{
+			Name: "run", Policy: invariants.Policy{ID: "one try", MaxAttempts: 1, Repeatable: true}, Loop: &invariants.Loop{},
+			Subject: func(s *faultsim.Stage) faultsim.Action {
+				s.Model("model", weatherScript)
+				faultsim.Tool(s, "weather", func(context.Context, query) (celsius, error) { return celsius{19}, nil }, nil)
+				build(s)
+				return func(context.Context) (any, error) { return nil, nil }
+			},
+		}, faultsim.Schedule{})
+		require.ErrorContains(t, r.Err, want)
+	}
 }
