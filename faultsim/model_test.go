@@ -318,6 +318,8 @@ func TestAStepLeadsToTheExternalCall(t *testing.T) {
 	require.Len(t, below.Attempts, 1, "and whose step is the call of the tool")
 	require.Equal(t, "research", r.Trace.Events[below.Attempts[0]].Layer)
 	require.Equal(t, below.N, r.Trace.Events[below.Attempts[0]].Ask)
+}
+
 // A script may say one reply again and again, in trials that run at once.
 func TestWhatAScriptReturnsStaysItsOwn(t *testing.T) {
 	calls := []trace.ToolCall{{Tool: "weather", Args: `{"city":"Pune"}`}}
