@@ -45,7 +45,7 @@ func endingLoops() []Specimen {
 }
 
 func saysAnything(h *host, r *run, said speech) (string, bool) {
-	if said.barred || said.cut || said.text == "" {
+	if said.barred || said.cut || said.text == "" || strings.HasPrefix(said.text, "{") {
 		return h.finishes(r, said)
 	}
 	return said.text, true

@@ -85,7 +85,7 @@ var sharper = map[string][]string{
 	// A model without a time never returns, and one that is left at work is asked again
 	// before it has answered.
 	"model-attempt-timeout": {"returns"},
-	"model-no-overlap":      {"model-waits-in-window"},
+	"model-no-overlap":      {"model-waits-in-window", "model-hint-honoured", "model-no-retry-after-refusal", "reply-kept", "one-result"},
 }
 
 // TestEachNarrowRuleIsNeeded wants, for every rule but the catch-all, a fault
