@@ -30,7 +30,7 @@ func wishingLoops() []Specimen {
 		{"loop-calls-what-it-has", "What the model asks for is looked up among all tools of the shop, and not among those that it was offered.",
 			testingRetries, "allowed-tools", supportingWith(hasGoodwill)},
 		{"loop-calls-what-is-not-offered", "Refunds are taken out of the offer, and made all the same when the model asks for one.",
-			testingRetries, "tools-offered", supporting(func(h *host) { h.names = []string{"find_order"} })},
+			testingRetries, "tools-offered", supportingUnder(countless, func(h *host) { h.names = []string{"find_order"} })},
 		{"loop-amount-changed-after-a-failure", "After a failed refund the model asks for another amount, and gets it.",
 			testingRetries, "protected-in-run", supporting(unpinned)},
 		{"loop-rounds-the-amount", "The amount is rounded to what the bank takes, on the way to it.",
@@ -172,6 +172,7 @@ type noteAsk struct {
 func chaining(fill func(last notice, args string) string) faultsim.Adapter {
 	p := rightly()
 	p.loop.ID, p.loop.Tools, p.loop.Protected, p.loop.Evidence, p.loop.Goal = "notes/v1", []string{"find_order", "note"}, nil, nil, "note"
+	countless(&p.loop, nil)
 	p.script.Steps = []faultsim.Step{faultsim.Then(takesNotes)}
 	p.request = "Write down what order 7 is about."
 	p.tools = func(s *faultsim.Stage) map[string]gadget {
@@ -194,6 +195,10 @@ func chaining(fill func(last notice, args string) string) faultsim.Adapter {
 			h.keeps(r, w, told, err)
 		}
 		h.admit = func(h *host, r *run, w wish) (deed, *notice) {
+			if before, known := r.known[h.same(w)]; known {
+				before.id = w.id
+				return nil, &before
+			}
 			if strings.Contains(w.args, "$last") {
 				w.args = strings.ReplaceAll(w.args, "$last", fill(last, w.args))
 			}

@@ -14,9 +14,11 @@ import (
 func endingLoops() []Specimen {
 	return []Specimen{
 		{"loop-passes-the-claim-on", "The model says that it is done, and the user is told so.",
-			testingRetries, "claim-after-success", supporting(func(h *host) { h.finish = saysAnything })},
+			testingRetries, "claim-after-success", supportingUnder(noEvidence, func(h *host) { h.finish = saysAnything })},
 		{"loop-limit-told-as-success", "Where the turns are used up the user is told that all is well.",
 			testingRetries, "claim-after-success", supporting(func(h *host) { h.stop = stopsWell })},
+		{"loop-limit-told-as-an-answer", "A planner whose turns are used up says that all is done, and nobody sees that it is not.",
+			testingRetries, "guard-stop", tripping(func(h *host) { h.stop = stopsWell })},
 		{"loop-limit-returns-nothing", "Where a limit ends the run an empty answer is returned, and no error.",
 			testingRetries, "guard-stop", supporting(func(h *host) { h.stop = stopsSilent(errTurns, errStuck, errHandedOn) })},
 		{"loop-model-down-is-no-answer", "The error of the model's service is logged, and the run returns as if there were nothing to say.",
@@ -43,7 +45,7 @@ func endingLoops() []Specimen {
 }
 
 func saysAnything(h *host, r *run, said speech) (string, bool) {
-	if said.barred || said.cut || said.text == "" {
+	if said.barred || said.cut || said.text == "" || strings.HasPrefix(said.text, "{") {
 		return h.finishes(r, said)
 	}
 	return said.text, true
@@ -84,6 +86,9 @@ func saysWhatCame(h *host, r *run, said speech) (string, bool) {
 
 // noGoal is the contract of an assistant of which only the evidence is judged.
 func noGoal(l *invariants.Loop, _ *limits) { l.Goal = "" }
+
+// noEvidence is a contract that leaves it to the words whether they claim something.
+func noEvidence(l *invariants.Loop, _ *limits) { l.Evidence = nil }
 
 func keepsReceipt(h *host) {
 	last := ""

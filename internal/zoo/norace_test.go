@@ -3,4 +3,4 @@
 package zoo
 
 // rightTrials is what TestRightSubjects plays of each subject.
-const rightTrials = 2000
+const rightTrials = 1000
