@@ -115,6 +115,7 @@ func countingRules() []runCase {
 			{"one more thing is tried", requested("x").turn(1, "weather", pune, transient).turn(2, "search", pune, transient).turn(3, "mail", pune, ok).quits("x")},
 		}, keeps: []runSubject{
 			{"the run ends", requested("x").turn(1, "weather", pune, transient).turn(2, "search", pune, transient).quits("escalated")},
+			{"an answer that was kept is a success", requested("x").turn(1, "weather", pune, ok).turn(2, "search", pune, transient).model("", ask("c3", "weather", pune)).result("c3", "ok").turn(4, "search", pune, transient).turn(5, "mail", pune, transient).quits("x")},
 			{"with a last word", requested("x").turn(1, "weather", pune, transient).turn(2, "search", pune, transient).offers().model("I could not find out.").returns("I could not find out.")},
 		}, idle: requested("x").turn(1, "weather", pune, transient).turn(2, "search", pune, ok).turn(3, "weather", pune, transient).quits("x")},
 		{rule: "physical-attempts", loop: Loop{Attempts: 2}, breaks: []runSubject{
@@ -332,6 +333,11 @@ func talkingRules() []runCase {
 			{"in a result", requested("x").model("", ask("c1", "pay", pay7)).fails("pay", pay7, transient, "failed: "+CanaryOrder).result("c1", "!failed: "+CanaryOrder).model("Hm.").returns("Hm.")},
 			{"the user has said it", requested(CanaryOrder).model("", ask("c1", "pay", pay7)).fails("pay", pay7, transient, CanaryOrder).result("c1", "!"+CanaryOrder).model("Hm.").returns("Hm.")},
 		}, idle: again(1, "pay", pay7, transient).model("Hm.").returns("Hm.")},
+		{rule: "conversation-taken", loop: Loop{Compacts: true}, breaks: []runSubject{
+			{"a result without its call", again(2, "weather", pune, ok).rejected("a result must be of a call in the message before it").quits("x")},
+		}, keeps: []runSubject{
+			{"it is invalid for another reason", requested("x").modelFails(invalid, trace.Reply{}).quits("x")},
+		}, idle: requested("x").quits("x")},
 	}
 }
 
@@ -393,6 +399,7 @@ func retryingRules() []runCase {
 			{"given up at the first failure", requested("x").modelFails(transient, trace.Reply{}).quits("down")},
 		}, keeps: []runSubject{
 			{"gone on", requested("x").modelFails(transient, trace.Reply{}).after(sec).model("Hm.").returns("Hm.")},
+			{"a stream that the program gives up", requested("x").modelFails(transient, trace.Reply{Text: "It is"}).after(sec).modelFails(trace.Cancelled, trace.Reply{Text: "No."}).quits("another answer")},
 		}, idle: requested("x").quits("x")},
 		{rule: "no-attempt-after-end", breaks: []runSubject{
 			{"the model is asked on", func() *trace.Trace {
