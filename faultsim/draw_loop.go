@@ -94,7 +94,37 @@ func (d *drawer) forLoop(t *rapid.T) Schedule {
 	}
 	d.empties(t, &s)
 	d.records(t, &s)
+	for k := range d.models {
+		d.speech(t, &d.models[k], &s)
+	}
 	return s
+}
+
+// speech lets one reply of a model that streams come in pieces: whole, broken in the
+// middle, or without an end where the model's policy ends it. It draws nothing for
+// other models.
+func (d *drawer) speech(t *rapid.T, m *drawnModel, s *Schedule) {
+	if !m.can(&Fault{Body: 1}) {
+		return
+	}
+	for i := range s.Actions {
+		if coin(t) {
+			continue
+		}
+		f := Fault{Body: d.latency(t) - 30}
+		switch below(t, 4) {
+		case 0, 1:
+			f.Class = trace.Reset
+		case 2:
+			f.Hang = d.loop.Model.Attempt > 0
+		}
+		turns := s.Actions[i].Faults[m.name]
+		if n := below(t, 3); n < len(turns) {
+			turns[n] = f
+		} else if s.Actions[i].Faults != nil {
+			s.Actions[i].Faults[m.name] = append(turns, f)
+		}
+	}
 }
 
 // answers draws what an approver answers: in half of the runs everything is granted at
