@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/rehearse-go/rehearse/internal/double"
@@ -20,7 +21,11 @@ func Agent[In, Out any](s *Stage, name string, child trace.Func[In, Out]) trace.
 		s.misused(fmt.Errorf("faultsim: Agent %q was given nil: give the function that runs the child", name))
 		child = func(context.Context, In) (out Out, err error) { return out, nil }
 	}
+	s.misused(s.agentNamed(name))
 	return func(ctx context.Context, task In) (Out, error) {
+		if ctx == nil {
+			return none[Out](), s.misused(fmt.Errorf("faultsim: the agent %s was called with a nil context: hand the caller's context on", name))
+		}
 		if s.gone() {
 			return none[Out](), s.buried()
 		}
@@ -36,6 +41,19 @@ func Agent[In, Out any](s *Stage, name string, child trace.Func[In, Out]) trace.
 		p.Answer(trace.Outcome{Class: trace.OK}, double.JSON(out), nil)
 		return out, nil
 	}
+}
+
+// agentNamed reports a name that cannot be told from that of a double; nil: it is fine.
+func (s *Stage) agentNamed(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case name == "":
+		return errors.New("faultsim: an agent on the stage has no name: give Agent one, for layers and reports")
+	case s.double(name) != nil:
+		return fmt.Errorf("faultsim: the stage has a double and an agent that are both named %q: give each its own name", name)
+	}
+	return nil
 }
 
 // endOf reads how a child ended off its error.

@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -272,6 +273,10 @@ func (s *Stage) registerModel(t *tool) {
 // runs: a message, or a piece of one that is streamed. What the action returns is
 // shown as well, where it is a text, and need not be said twice.
 func (s *Stage) Say(ctx context.Context, text string) {
+	if ctx == nil {
+		s.misused(errors.New("faultsim: Stage.Say was called with a nil context: hand the action's context on"))
+		return
+	}
 	if s.gone() {
 		_ = s.buried()
 		return

@@ -252,3 +252,118 @@ func TestAModelRefusesAConversationThatNoProviderTakes(t *testing.T) {
 	require.Equal(t, "2026-10", r.Trace.Events[1].Definition)
 	require.Equal(t, trace.Outcome{Class: trace.Invalid, Code: faultsim.CodeConversation}, r.Trace.Events[2].Outcome)
 }
+
+// TestAnAnswerOutlivesARestart lets the process die while the owner thinks. The next one
+// asks again, and is given the answer that was on its way.
+func TestAnAnswerOutlivesARestart(t *testing.T) {
+	s, err := faultsim.Parse("rehearse schedule 1\naction restart=1m0s\n  owner 1 ok after=1h0m0s crash=10m0s\n")
+	require.NoError(t, err)
+	pay := trace.ToolCall{Tool: "weather", Args: `{"city":"Pune"}`}
+	var given []trace.Approval
+	var begin time.Time
+	build := func(s *faultsim.Stage) faultsim.Action {
+		s.Model("model", weatherScript)
+		faultsim.Tool(s, "weather", func(context.Context, query) (celsius, error) { return celsius{19}, nil }, nil)
+		ask := s.Approver("owner", 0)
+		return func(ctx context.Context) (any, error) {
+			if begin.IsZero() {
+				begin = time.Now()
+			}
+			a, err := ask(ctx, pay)
+			if err == nil { // the dead process is told nothing
+				given = append(given, a)
+				require.Equal(t, time.Hour, time.Since(begin))
+			}
+			return nil, err
+		}
+	}
+	r := faultsim.Trial(t, faultsim.Adapter{
+		Name: "run", Policy: invariants.Policy{ID: "one try", MaxAttempts: 1, Repeatable: true, Restart: invariants.RestartResumes}, Loop: &invariants.Loop{},
+		Subject: build, Resume: build,
+	}, s)
+	require.NoError(t, r.Err)
+	require.Equal(t, []trace.Approval{{ID: "leave_1", Granted: true}}, given)
+}
+
+// TestAStepLeadsToTheExternalCall follows one call from the parent's turn over the child
+// and its turn to the tool.
+func TestAStepLeadsToTheExternalCall(t *testing.T) {
+	ask := func(ctx context.Context, m *faultsim.Model, tool string) {
+		said, err := m.Reply(ctx, trace.Prompt{Messages: []trace.Message{{From: trace.FromUser, Text: "Go."}}})
+		require.NoError(t, err)
+		require.Equal(t, tool, said.Calls[0].Tool)
+	}
+	r := faultsim.Trial(t, faultsim.Adapter{
+		Name: "run", Policy: invariants.Policy{ID: "one try", MaxAttempts: 1, Repeatable: true}, Loop: &invariants.Loop{},
+		Subject: func(s *faultsim.Stage) faultsim.Action {
+			parent := s.Model("parent", faultsim.Script{Steps: []faultsim.Step{faultsim.AskFor("research", query{"Pune"}), faultsim.Say("Done.")}})
+			child := s.Model("child", faultsim.Script{Steps: []faultsim.Step{faultsim.AskFor("weather", query{"Pune"}), faultsim.Say("19")}})
+			weather := faultsim.Tool(s, "weather", func(context.Context, query) (celsius, error) { return celsius{19}, nil }, nil)
+			research := faultsim.Agent(s, "research", func(ctx context.Context, q query) (celsius, error) {
+				ask(ctx, child, "weather")
+				return weather(ctx, q)
+			})
+			return func(ctx context.Context) (any, error) {
+				ask(ctx, parent, "research")
+				return research(ctx, query{"Pune"})
+			}
+		},
+	}, faultsim.Schedule{})
+	require.NoError(t, r.Err)
+	turns := r.Trace.Turns(0)
+	require.Len(t, turns, 2)
+	step, below := turns[0].Asks[0], turns[1].Asks[0]
+	require.Len(t, step.Agents, 1, "the parent's step is the call of the child")
+	require.Equal(t, "research", turns[1].Layer, "whose turn is of the layer below it")
+	require.Len(t, below.Attempts, 1, "and whose step is the call of the tool")
+	require.Equal(t, "research", r.Trace.Events[below.Attempts[0]].Layer)
+	require.Equal(t, below.N, r.Trace.Events[below.Attempts[0]].Ask)
+}
+
+// A script may say one reply again and again, in trials that run at once.
+func TestWhatAScriptReturnsStaysItsOwn(t *testing.T) {
+	calls := []trace.ToolCall{{Tool: "weather", Args: `{"city":"Pune"}`}}
+	script := faultsim.Script{Steps: []faultsim.Step{faultsim.Then(func(p trace.Prompt) trace.Reply {
+		p.Messages[0].Text = "changed"
+		return trace.Reply{Calls: calls}
+	})}}
+	onStage(t, script, "action\n", func(ctx context.Context, _ *faultsim.Stage, m *faultsim.Model) error {
+		shown := trace.Prompt{Messages: []trace.Message{{From: trace.FromUser, Text: "How warm is it in Pune?"}}}
+		for _, id := range []string{"call_1", "call_2"} {
+			said, err := m.Reply(ctx, shown)
+			require.NoError(t, err)
+			require.Equal(t, id, said.Calls[0].ID)
+		}
+		require.Equal(t, "How warm is it in Pune?", shown.Messages[0].Text)
+		return nil
+	})
+	require.Empty(t, calls[0].ID)
+}
+
+func TestWhatCannotStandBesideALoopIsNamedWithItsFix(t *testing.T) {
+	child := func(context.Context, string) (string, error) { return "", nil }
+	steps := func(list ...faultsim.Step) func(*faultsim.Stage) {
+		return func(s *faultsim.Stage) { s.Model("other", faultsim.Script{Steps: list}) }
+	}
+	for want, build := range map[string]func(*faultsim.Stage){
+		`model "other": Script.Steps[0] is empty: make it with AskFor, Say or Then`:                      steps(faultsim.Step{}),
+		"the arguments of weather cannot be written as JSON (json: unsupported type: chan int)":          steps(faultsim.AskFor("weather", make(chan int)), faultsim.Say("x")),
+		"an agent on the stage has no name":                                                              func(s *faultsim.Stage) { faultsim.Agent(s, "", child) },
+		`the stage has a double and an agent that are both named "weather"`:                              func(s *faultsim.Stage) { faultsim.Agent(s, "weather", child) },
+		"the agent child was called with a nil context: hand the caller's context on":                    func(s *faultsim.Stage) { _, _ = faultsim.Agent(s, "child", child)(nil, "") },
+		"faultsim: Stage.Say was called with a nil context: hand the action's context on":                func(s *faultsim.Stage) { s.Say(nil, "x") },
+		`faultsim: the stage has two doubles named "weather": give each its own name`:                    func(s *faultsim.Stage) { s.Model("weather", weatherScript) },
+		"faultsim: leave that an approver gives is valid for less than nothing: give the time, or 0 for": func(s *faultsim.Stage) { s.Approver("owner", -1) },
+	} {
+		r := faultsim.Trial(t, faultsim.Adapter{
+			Name: "run", Policy: invariants.Policy{ID: "one try", MaxAttempts: 1, Repeatable: true}, Loop: &invariants.Loop{},
+			Subject: func(s *faultsim.Stage) faultsim.Action {
+				s.Model("model", weatherScript)
+				faultsim.Tool(s, "weather", func(context.Context, query) (celsius, error) { return celsius{19}, nil }, nil)
+				build(s)
+				return func(context.Context) (any, error) { return nil, nil }
+			},
+		}, faultsim.Schedule{})
+		require.ErrorContains(t, r.Err, want)
+	}
+}

@@ -58,20 +58,23 @@ type Step struct {
 // AskFor is a turn in which the model asks for one call of the tool, with args as
 // they are written as JSON; a string is the JSON itself.
 func AskFor(tool string, args any) Step {
-	text := ""
+	text, unwritten := "", error(nil)
 	switch v := args.(type) {
 	case string:
 		text = v
 	case nil:
 		text = "{}"
 	default:
+		_, unwritten = json.Marshal(v)
 		text = string(double.JSON(v))
 	}
 	s := Step{calls: []trace.ToolCall{{Tool: tool, Args: text}}}
 	if tool == "" {
 		s.err = errors.New("a step asks for a tool without a name: give AskFor the name under which the loop knows it")
 	}
-	if !json.Valid([]byte(text)) {
+	if unwritten != nil {
+		s.err = fmt.Errorf("the arguments of %s cannot be written as JSON (%w): give AskFor what a model could write", tool, unwritten)
+	} else if !json.Valid([]byte(text)) {
 		s.err = fmt.Errorf("the arguments of %s are %q, which is no JSON: a model that behaves writes JSON; plan MoveGarble for one that does not", tool, text)
 	}
 	return s
@@ -100,7 +103,8 @@ func Say(text string) Step {
 }
 
 // Then is a turn that depends on what the model is shown. It is the last step: it is
-// asked for each turn that follows.
+// asked for each turn that follows, and may be asked in several trials at once. What it
+// is shown is its own, and what it returns is copied.
 func Then(f func(trace.Prompt) trace.Reply) Step {
 	s := Step{then: f}
 	if f == nil {
@@ -115,8 +119,11 @@ func (s *Script) validate() error {
 		return errors.New("the Script has no Steps: begin with AskFor or Say")
 	}
 	for i, st := range s.Steps {
-		if st.err != nil {
+		switch {
+		case st.err != nil:
 			return fmt.Errorf("Script.Steps[%d]: %w", i, st.err)
+		case st.text == "" && st.then == nil && len(st.calls) == 0:
+			return fmt.Errorf("Script.Steps[%d] is empty: make it with AskFor, Say or Then", i)
 		}
 		if st.then != nil && i < len(s.Steps)-1 {
 			return fmt.Errorf("Script.Steps[%d] is a Then with steps behind it, which would never come: make it the last", i)
@@ -134,7 +141,9 @@ func (s *Script) turn(shown *trace.Prompt) trace.Reply {
 		st := &s.Steps[i]
 		switch {
 		case st.then != nil:
-			return st.then(*shown)
+			said := st.then(double.Clone(*shown))
+			said.Calls = slices.Clone(said.Calls) // they get ids, and it may return the same again
+			return said
 		case len(st.calls) == 0:
 			if i < len(s.Steps)-1 && hasSaid(shown, st.text) {
 				continue

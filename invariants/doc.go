@@ -315,8 +315,8 @@
 //     requests that live in the context of one of the callers.
 //   - A breaker around the whole action, that counts actions and not attempts.
 //   - Repeats after the retention of their key, and what a caller gets that has left.
-//   - A clean drain: an attempt that a stopping process gives back counts as one
-//     that a crash cuts off does.
+//   - Whether a process that is told to stop should have waited for an answer, or cut
+//     the attempt off.
 //   - The items of a batch after a restart, and a budget that goes on over the
 //     death of the process before the first attempt: what was written down by
 //     then is not seen.

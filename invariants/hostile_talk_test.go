@@ -7,6 +7,7 @@ import (
 
 	. "github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
@@ -114,4 +115,17 @@ func TestAConversationThatNobodyHeldIsJudgedWithoutAPanic(t *testing.T) {
 	once := Policy{ID: "once/v1", MaxAttempts: 1}
 	contracts := [][]Invariant{everyLoop().Invariants(Policy{ID: "twice/v1", MaxAttempts: 2, Retry: []trace.Class{trace.Transient}, Undone: []trace.Class{trace.Transient}}), Loop{}.Invariants(once)}
 	rapid.Check(t, func(t *rapid.T) { soundlyBy(t, chatty().Draw(t, "trace"), contracts) })
+}
+
+// A prompt need not be that of a model: whoever writes a file can give one to any call.
+func TestAPromptWithoutATurnIsJudgedWithoutAPanic(t *testing.T) {
+	for _, role := range []trace.Role{trace.RoleAgent, trace.RoleApproval} {
+		tr := &trace.Trace{Schema: trace.Schema, Events: []trace.Event{
+			{Kind: trace.KindBegin, Action: "a"},
+			{Kind: trace.KindCall, Action: "a", Call: 1, Tool: "weather"},
+			{Kind: trace.KindAnswer, Action: "a", Call: 1, Tool: "weather", Outcome: trace.Outcome{Class: trace.Transient}, Error: CanaryOrder},
+			{Kind: trace.KindCall, Action: "a", Call: 2, Tool: "other", Role: role, Prompt: &trace.Prompt{Messages: []trace.Message{{From: trace.FromUser, Text: CanaryOrder}}}},
+		}}
+		require.NotPanics(t, func() { Find(tr, Loop{}.Invariants(once)...) })
+	}
 }

@@ -99,6 +99,9 @@ func (l *Loop) resultMarked(p *Policy) Invariant {
 			if event > next {
 				continue // it was known later
 			}
+			if digest(shown.Text) && !shown.Failed {
+				continue // the words may have told it
+			}
 			switch {
 			case f == fateFailed:
 				if v.Applied++; !shown.Failed && !tellsFailure(shown.Text) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
@@ -67,6 +68,15 @@ func TestWhatClaimsSuccess(t *testing.T) {
 		"":                                            false,
 		"If it is booked, you get a mail.":            false,
 		"Unable to confirm that the order was placed": false,
+		"Your ticket to Pune is booked.":              true,
+		"I sent the e-mail to Bob.":                   true,
+		"I'll get that booked for you.":               false,
+		"I’ll have it sent at once.":                  false,
+		"Let me get this booked.":                     false,
+		"It is going to get done.":                    false,
+		"It has to be approved first.":                false,
+		"I need to get it approved.":                  false,
+		"The order is yet to get placed.":             false,
 	} {
 		require.Equal(t, want, ClaimsSuccess(text), text)
 	}
@@ -113,4 +123,22 @@ func TestAChildAgentHasTurnsOfItsOwn(t *testing.T) {
 	tr := s.agent("researcher", pune, ok).result("c1", "It is there.").model("It is there.").returns("It is there.")
 	require.Empty(t, Find(tr, Loop{Turns: 2}.Invariants(once)...), tr.Timeline())
 	require.Equal(t, "turns-bounded", Find(tr, Loop{Turns: 1}.Invariants(once)...)[0].Invariant)
+}
+
+// A right run is right to whoever sees none of its values: what words could tell is
+// not judged, and leave compares with the call that it is for.
+func TestARunIsJudgedWithoutItsValues(t *testing.T) {
+	l := Loop{ID: "support/v1", Approve: []string{"pay"}}
+	play := func(leaveFor string) []Finding {
+		s := requested("Pay 7.")
+		s.r.Clear = false
+		s.model("", ask("c1", "pay", pay7))
+		s.leave("pay", leaveFor, trace.Approval{ID: "a1", Granted: true, Expires: s.r.Trace().Start.Add(time.Hour)})
+		s.tool("pay", pay7, forbidden).results(trace.ToolResult{ID: "c1", Text: "The bank is unavailable."})
+		return Find(s.model("Sorry, that went wrong.").returns("Sorry, that went wrong."), l.Invariants(once)...)
+	}
+	require.Empty(t, play(pay7))
+	found := play(`{"amount":8}`)
+	require.Len(t, found, 1, "leave for something else")
+	require.Equal(t, "approved", found[0].Invariant)
 }

@@ -124,6 +124,9 @@ func (l *Loop) orderInPlace(p *Policy) Invariant {
 // saidFirst reports whether the first prompt of the run has the text already, as where
 // the user writes it.
 func (r *run) saidFirst(text string) bool {
+	if len(r.turns) == 0 {
+		return false // no model was asked: the prompt is that of another call
+	}
 	p := r.turns[0].Prompt
 	return p != nil && slices.ContainsFunc(p.Messages, func(m trace.Message) bool { return strings.Contains(m.Text, text) })
 }

@@ -72,13 +72,33 @@ func RecordApproval(r *Recorder, who string, f ApproveFunc) ApproveFunc {
 	}
 }
 
+// asks is what leave is asked for, where the call does so.
+func (c *Call) asks() (about asking, ok bool) {
+	if c.Role != RoleApproval || json.Unmarshal(c.Args, &about) != nil {
+		return asking{}, false
+	}
+	return about, about.Tool != ""
+}
+
 // sought is the tool and the arguments that a call is about: its own, or those
 // that leave is asked for. The caller holds the lock.
 func (p *Pending) sought(c *Call) (tool string, args json.RawMessage) {
-	var about asking
-	if p.role != RoleApproval || json.Unmarshal(c.Args, &about) != nil || about.Tool == "" {
+	about, ok := c.asks()
+	if !ok {
 		return c.Tool, p.args
 	}
 	args, _, _ = p.r.args(&Call{Args: about.Arguments})
 	return about.Tool, args
+}
+
+// showEnd puts the end of a leave into its redacted answer: a time is data that is
+// judged, and nobody's.
+func showEnd(said, hidden json.RawMessage) json.RawMessage {
+	var given Approval
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(said, &given) != nil || given.Expires.IsZero() || json.Unmarshal(hidden, &fields) != nil {
+		return hidden
+	}
+	fields["expires"] = Marshal(given.Expires)
+	return Canonical(Marshal(fields))
 }

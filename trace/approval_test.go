@@ -2,6 +2,7 @@ package trace_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -43,6 +44,26 @@ func TestApprovalIsRecordedWithWhatItIsFor(t *testing.T) {
 			require.Equal(t, tc.result, string(events[1].Result))
 		})
 	}
+}
+
+// Nothing of what leave is asked for is shown, and still it compares with the call.
+func TestApprovalCanBeJudgedWithoutItsValues(t *testing.T) {
+	r := &trace.Recorder{Key: "key", Keep: func(field string) bool { return field == "currency" }}
+	call := trace.ToolCall{Tool: "pay", Args: `{"amount":7,"currency":"EUR","key":"k-1"}`}
+	given := trace.Approval{ID: "a1", Granted: true, Reason: "fine", Expires: time.Unix(60, 0).UTC()}
+	_, err := trace.RecordApproval(r, "owner", answers(given, nil))(t.Context(), call)
+	require.NoError(t, err)
+	r.Call(t.Context(), trace.Call{Tool: "pay", Args: []byte(call.Args)})
+	events := r.Trace().Events
+	require.JSONEq(t, `{"tool":"pay","arguments":`+string(events[2].Args)+`}`, string(events[0].Args))
+	require.Contains(t, string(events[0].Args), `"currency":"EUR"`)
+	require.NotContains(t, string(events[0].Args), "7")
+	var said trace.Approval
+	require.NoError(t, json.Unmarshal(events[1].Result, &said))
+	require.True(t, said.Granted)
+	require.Equal(t, given.Expires, said.Expires)
+	require.NotEqual(t, given.ID, said.ID)
+	require.NotEqual(t, given.Reason, said.Reason)
 }
 
 func TestApprovalThatPanicsHasAnAnswer(t *testing.T) {

@@ -88,6 +88,10 @@ func (r *Recorder) args(c *Call) (args json.RawMessage, key, cred string) {
 	if len(c.Args) == 0 {
 		return nil, c.Key, c.Credential
 	}
+	if about, ok := c.asks(); ok {
+		about.Arguments, _, _ = r.args(&Call{Args: about.Arguments}) // as those of the call itself, so that the two compare
+		return Canonical(Marshal(about)), c.Key, c.Credential
+	}
 	if r.raw == nil || string(r.raw) != string(c.Args) {
 		r.raw = append(r.raw[:0], c.Args...)
 		canon, key := takeKey(Canonical(c.Args), r.Key)
@@ -263,6 +267,9 @@ func (p Pending) note(kind Kind, o Outcome, result json.RawMessage, said *Reply,
 	}
 	if len(result) > 0 {
 		e.Result = r.hide(result)
+		if p.role == RoleApproval {
+			e.Result = showEnd(result, e.Result)
+		}
 	}
 	if text != "" {
 		e.Error = r.hideText(KeepError, text)

@@ -119,7 +119,8 @@
 // look like names, idempotency keys, credentials, call ids, error texts, panic texts and the
 // path of a URL in a derived tool name are hidden too. In clear are: the policy, names of
 // actions, tools and fields, hosts in derived tool names, versions of definitions, error codes, times,
-// null, true and false, and how long lists are. Whether a key of an object is the
+// null, true and false, how long lists are and, of leave that is asked for, the tool and the
+// end. Whether a key of an object is the
 // name of a field can only be guessed: one that is a plain word is shown, be it
 // a person's.
 //

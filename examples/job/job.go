@@ -2,6 +2,8 @@
 // written down before its first attempt, with its key and its amount, and again
 // before and after each attempt: so a worker that starts knows how many attempts
 // there were, when the next one is due, and that one may have been under way.
+// A worker that is told to stop cuts its attempt off, which counts, begins none,
+// and leaves the job to the next one.
 package job
 
 import (
@@ -26,6 +28,10 @@ type Receipt struct {
 	Cents int64  `json:"cents"`
 }
 
+// ErrStopping is what a worker returns that was told to stop: the job is written
+// down, and the next worker goes on with it.
+var ErrStopping = errors.New("job: the worker is told to stop")
+
 // The bank's errors.
 var (
 	ErrBusy     = errors.New("bank: too many requests")
@@ -45,6 +51,10 @@ type Store interface {
 type Worker struct {
 	Store  Store
 	Refund func(context.Context, Refund) (Receipt, error)
+
+	// Stopping ends when the process is told to stop, as the context of
+	// signal.NotifyContext does. Nil: it never is.
+	Stopping context.Context
 }
 
 const (
@@ -92,9 +102,12 @@ func (w Worker) Resume(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !j.Over {
-			_, _ = w.finish(ctx, j) // how it went is written down
+		if j.Over {
+			continue
 		}
+		if _, err := w.finish(ctx, j); errors.Is(err, ErrStopping) {
+			return err
+		} // how else it went is written down
 	}
 	return ctx.Err()
 }
@@ -109,7 +122,11 @@ func (w Worker) finish(ctx context.Context, j *job) (Receipt, error) {
 			}
 			break
 		}
-		if err := sleep(ctx, time.Until(j.Next)); err != nil {
+		err := w.until(ctx, func(ctx context.Context) error { return sleep(ctx, time.Until(j.Next)) })
+		if w.stops(ctx) {
+			return Receipt{}, ErrStopping
+		}
+		if err != nil {
 			j.Failure = err.Error()
 			return Receipt{}, errors.Join(err, cause, w.save(ctx, j, true))
 		}
@@ -118,7 +135,10 @@ func (w Worker) finish(ctx context.Context, j *job) (Receipt, error) {
 			return Receipt{}, err
 		}
 		var receipt Receipt
-		if receipt, cause = w.once(ctx, j.Refund); cause == nil {
+		if receipt, cause = w.once(ctx, j.Refund); cause != nil && w.stops(ctx) && errors.Is(cause, context.Canceled) {
+			return Receipt{}, ErrStopping // it is written down as in flight, and counts
+		}
+		if cause == nil {
 			j.Receipt = &receipt
 		} else {
 			j.Failure, j.Next = cause.Error(), time.Now().Add(base<<(j.Attempts-1))
@@ -140,10 +160,30 @@ func (w Worker) finish(ctx context.Context, j *job) (Receipt, error) {
 }
 
 // once is one attempt, under a time limit of its own.
-func (w Worker) once(ctx context.Context, r Refund) (Receipt, error) {
+func (w Worker) once(ctx context.Context, r Refund) (receipt Receipt, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return w.Refund(ctx, r)
+	err = w.until(ctx, func(ctx context.Context) error {
+		receipt, err = w.Refund(ctx, r)
+		return err
+	})
+	return receipt, err
+}
+
+// until runs do in a context that ends as well when the worker has to stop.
+func (w Worker) until(ctx context.Context, do func(context.Context) error) error {
+	if w.Stopping == nil {
+		return do(ctx)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(w.Stopping, cancel)()
+	return do(ctx)
+}
+
+// stops reports whether the worker has to stop, and not because its caller leaves.
+func (w Worker) stops(ctx context.Context) bool {
+	return w.Stopping != nil && w.Stopping.Err() != nil && ctx.Err() == nil
 }
 
 func (w Worker) load(ctx context.Context, key string) (*job, error) {

@@ -2,6 +2,7 @@ package job_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ var adapter = faultsim.Adapter{
 		Late:        invariants.LateWait,
 		Key:         "idempotencyKey",
 		Restart:     invariants.RestartResumes,
+		Drain:       invariants.DrainCounts,
 	},
 	Subject: func(s *faultsim.Stage) faultsim.Action {
 		worker := newWorker(s)
@@ -42,6 +44,7 @@ var adapter = faultsim.Adapter{
 			return worker.Do(ctx, trace.ActionName(ctx), "payment-7", 4200)
 		}
 	},
+	HandedBack: func(err error) bool { return errors.Is(err, job.ErrStopping) },
 }
 
 func newWorker(s *faultsim.Stage) job.Worker {
@@ -49,7 +52,8 @@ func newWorker(s *faultsim.Stage) job.Worker {
 		return job.Receipt{ID: "rcpt-" + r.Payment, Cents: r.Cents}, nil
 	}
 	return job.Worker{
-		Store: s.Disk(),
+		Store:    s.Disk(),
+		Stopping: s.Draining(),
 		Refund: faultsim.Tool(s, "refund", refund, faultsim.Errors{
 			trace.Throttled: job.ErrBusy,
 			trace.Reset:     job.ErrLost,
@@ -77,4 +81,23 @@ action crash-before-write=2 restart=1h
 	require.Len(t, refund.Effects, 1)
 	require.Equal(t, refund.Attempts[0].Key, refund.Attempts[1].Key)
 	require.JSONEq(t, `{"id":"rcpt-payment-7","cents":4200}`, string(refund.Result))
+}
+
+// Each deployment tells the worker to stop while its refund is on the way. What it
+// cuts off counts: the fourth is the last.
+func TestEachDeploymentCutsARefundOff(t *testing.T) {
+	schedule, err := faultsim.Parse(`rehearse schedule 1
+action
+  refund 1 ok after=2s drain=1s
+  refund 2 ok after=2s drain=1s
+  refund 3 ok after=2s drain=1s
+  refund 4 ok after=2s drain=1s
+`)
+	require.NoError(t, err)
+	tr := faultsim.Run(t, adapter, schedule)
+	refund := tr.Actions()[0]
+	require.Len(t, refund.Drains, 4)
+	require.Len(t, refund.Attempts, 4)
+	require.Empty(t, refund.Effects)
+	require.Contains(t, refund.Error, "what became of it is not known")
 }
