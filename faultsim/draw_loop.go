@@ -78,7 +78,7 @@ func movesFor(l *invariants.Loop, s *Stage) []Move {
 		case MoveOther:
 			return len(l.Tools) == 0 || len(l.Tools) >= len(s.tools)
 		case MoveChange:
-			return len(l.Protected) == 0 && !l.Correct.Once
+			return len(l.Protected) == 0 && !l.Correct.Once && len(l.Approve) == 0
 		}
 		return false
 	})

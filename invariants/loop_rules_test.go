@@ -170,6 +170,12 @@ func askingRules() []runCase {
 				model("", ask("c2", "pay", pay7)).leave("pay", pay7, granted()).tool("pay", pay7, ok).quits("x")},
 			{"in time", requested("x").model("", ask("c1", "pay", pay7)).leave("pay", pay7, trace.Approval{Granted: true, Expires: time.Unix(3, 0)}).after(2*sec).tool("pay", pay7, ok).quits("x")},
 		}, idle: again(1, "weather", pune, ok).quits("x")},
+		{rule: "approved", loop: Loop{Approve: []string{"pay"}, Leave: LeaveRun}, breaks: []runSubject{
+			{"kept for the tool, whatever it pays", requested("x").model("", ask("c1", "pay", pay7)).leave("pay", pay7, granted()).tool("pay", pay7, transient).result("c1", "!down").turn(2, "pay", pay9, ok).quits("x")},
+			{"kept for too long", requested("x").model("", ask("c1", "pay", pay7)).leave("pay", pay7, trace.Approval{Granted: true, Expires: time.Unix(1, 0)}).tool("pay", pay7, transient).result("c1", "!down").after(2*sec).turn(2, "pay", pay7, ok).quits("x")},
+		}, keeps: []runSubject{
+			{"kept for the same", requested("x").model("", ask("c1", "pay", pay7)).leave("pay", pay7, granted()).tool("pay", pay7, transient).result("c1", "!down").turn(2, "pay", pay7, ok).quits("x")},
+		}, idle: again(1, "weather", pune, ok).quits("x")},
 		{rule: "protected-in-run", loop: Loop{Protected: []string{"amount", "mail.to"}}, breaks: []runSubject{
 			{"less is paid after a failure", again(1, "pay", pay7, transient).turn(2, "pay", pay9, ok).quits("x")},
 			{"a field of one tool", again(1, "mail", `{"to":"bob","text":"hi"}`, transient).turn(2, "mail", `{"to":"eve","text":"hi"}`, ok).quits("x")},
