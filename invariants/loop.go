@@ -43,7 +43,7 @@ type Loop struct {
 	PerTool int `json:",omitzero"`
 
 	// EscalateAfter is the number of asks in a row, of whichever tools, after whose
-	// failure the run ends: no tool is called and no model is asked any more. A
+	// failure the run ends, whether or not a tool was reached for them: no tool is called and no model is asked any more. A
 	// success begins the count anew. 0: the run goes on.
 	EscalateAfter int `json:",omitzero"`
 
@@ -87,6 +87,11 @@ type Loop struct {
 	// Leave says for how many asks one leave is good. Empty: for one, whose retries
 	// share it.
 	Leave LeaveUse `json:",omitzero"`
+
+	// Final is the tool by whose call the model gives its answer, such as "finish": an
+	// ask for it whose arguments can be read ends the run, and waits for nothing. No
+	// code need stand behind it, and it is none of Tools then. Empty: the answer is a text.
+	Final string `json:",omitzero"`
 
 	// Goal is the tool whose success is what the user wants: no text for the user
 	// claims it before, and nothing else is called after it. Empty: no tool is.

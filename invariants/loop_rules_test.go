@@ -247,6 +247,11 @@ func tellingRules() []runCase {
 			{"asked for in the same turn", requested("x").model("", ask("c1", "pay", pay7), ask("c2", "search", pune)).tool("pay", pay7, ok).tool("search", pune, ok).returns("")},
 			{"asked for and not done", again(1, "pay", pay7, ok).model("", ask("c2", "search", pune)).returns("")},
 		}, idle: again(2, "pay", pay7, transient).quits("x")},
+		{rule: "guard-stop", loop: Loop{Final: "finish"}, breaks: []runSubject{
+			{"an answer that cannot be read", requested("x").model("", ask("c1", "finish", `{"answer":`)).returns("")},
+		}, keeps: []runSubject{
+			{"which is no answer", requested("x").model("", ask("c1", "finish", `{"answer":`)).returns("I could not finish.")},
+		}, idle: requested("x").model("", ask("c1", "finish", `{"answer":"Your table is booked."}`)).returns("Your table is booked.")},
 		{rule: "guard-stop", loop: Loop{Turns: 2}, breaks: []runSubject{
 			{"as if it were done", again(1, "weather", pune, transient).model("", ask("c2", "weather", pune)).returns("All done.")},
 			{"without a word", again(1, "weather", pune, transient).model("", ask("c2", "weather", pune)).ends(trace.Ending{})},
