@@ -78,7 +78,7 @@ func movesFor(l *invariants.Loop, s *Stage) []Move {
 		case MoveOther:
 			return len(l.Tools) == 0 || len(l.Tools) >= len(s.tools)
 		case MoveChange:
-			return len(l.Protected) == 0 && !l.Correct.Once
+			return len(l.Protected) == 0 && !l.Correct.Once && len(l.Approve) == 0
 		}
 		return false
 	})
@@ -114,7 +114,37 @@ func (d *drawer) forLoop(t *rapid.T) Schedule {
 	}
 	d.empties(t, &s)
 	d.records(t, &s)
+	for k := range d.models {
+		d.speech(t, &d.models[k], &s)
+	}
 	return s
+}
+
+// speech lets one reply of a model that streams come in pieces: whole, broken in the
+// middle, or without an end where the model's policy ends it. It draws nothing for
+// other models.
+func (d *drawer) speech(t *rapid.T, m *drawnModel, s *Schedule) {
+	if !m.can(&Fault{Body: 1}) {
+		return
+	}
+	for i := range s.Actions {
+		if coin(t) {
+			continue
+		}
+		f := Fault{Body: d.latency(t) - 30}
+		switch below(t, 4) {
+		case 0, 1:
+			f.Class = trace.Reset
+		case 2:
+			f.Hang = d.loop.Model.Attempt > 0
+		}
+		turns := s.Actions[i].Faults[m.name]
+		if n := below(t, 3); n < len(turns) {
+			turns[n] = f
+		} else if s.Actions[i].Faults != nil {
+			s.Actions[i].Faults[m.name] = append(turns, f)
+		}
+	}
 }
 
 // answers draws what an approver answers: in half of the runs everything is granted at

@@ -171,6 +171,16 @@ func TestAStreamComesInPieces(t *testing.T) {
 	require.Equal(t, []string{"ok Let me look.", "reset It is 19 ", "timeout "}, came)
 }
 
+func TestAStreamBreaksWithTheScriptsOwnError(t *testing.T) {
+	script, own := weatherScript, errors.New("stream: gone")
+	script.Streams, script.Errors = true, faultsim.Errors{trace.Reset: own}
+	onStage(t, script, "action\n  model 1 reset body=1s\n", func(ctx context.Context, _ *faultsim.Stage, m *faultsim.Model) error {
+		_, err := m.Stream(ctx, trace.Prompt{}, func(trace.Piece) error { return nil })
+		require.ErrorIs(t, err, own)
+		return nil
+	})
+}
+
 func TestAnApproverAnswersAsPlanned(t *testing.T) {
 	s, err := faultsim.Parse("rehearse schedule 1\naction\n  owner 1 declined\n  owner 2 ok after=1h\n  owner 3 transient\n  owner 4 ok valid=1s\n")
 	require.NoError(t, err)

@@ -13,8 +13,8 @@ import (
 //     cancel-reaches-tool, ends-at-cancel, no-effect-after-end; and for every call,
 //     those of models, other agents and approvals included, no-call-on-dead-context,
 //     no-attempt-after-end, no-attempt-after-cancel and within-deadline
-//   - of the conversation: reply-kept, one-result, result-marked, prompt-resent and
-//     order-in-place
+//   - of the conversation: reply-kept, one-result, result-marked, prompt-resent,
+//     order-in-place and conversation-taken
 //   - of what the model asks for: tools-offered, arguments-whole, refusal-final,
 //     error-not-input and order-ignored
 //   - of what the user is shown: stream-once, user-secret, user-raw-error,
@@ -118,7 +118,7 @@ func (l *Loop) talking(p *Policy) (list []Invariant) {
 	if !l.Compacts {
 		list = append(list, l.replyKept(p))
 	}
-	list = append(list, l.oneResult(p), l.resultMarked(p), l.promptResent(p), l.orderInPlace(p))
+	list = append(list, l.oneResult(p), l.resultMarked(p), l.promptResent(p), l.orderInPlace(p), l.conversationTaken(p))
 	if l.Rejections > 0 {
 		list = append(list, l.promptNotFlooded(p))
 	}

@@ -37,6 +37,8 @@ func talkingLoops() []Specimen {
 			testingRetries, "reply-kept", supporting(func(h *host) { h.think = startsOver })},
 		{"loop-tells-the-same-for-ever", "Each refused call is answered with the same words, and nothing but the turns bounds them.",
 			toolErrors, "prompt-not-flooded", supportingUnder(flooding, func(h *host) { h.limits.handOn, h.limits.failing, h.limits.perTool = 99, 99, 99 })},
+		{"loop-cuts-between-call-and-result", "Of a long conversation the request and the last three messages are sent, which begin with a result.",
+			testingRetries, "conversation-taken", supportingUnder(compacting, func(h *host) { h.think = keepsTheLatest })},
 		{"loop-note-becomes-an-instruction", "What an order's note says is put into the instructions, where the model cannot overlook it.",
 			"F085", "order-in-place", supporting(func(h *host) { h.add = addsNotesAbove })},
 	}
@@ -227,6 +229,21 @@ func startsOver(h *host, ctx context.Context, r *run) (said speech, err error) {
 		if said, err = h.brain(ctx, r.talk, h.names); err != nil {
 			r.talk = r.talk[:1]
 		}
+		return err
+	})
+	return said, err
+}
+
+// compacting is a contract under which the conversation may be shortened.
+func compacting(l *invariants.Loop, _ *limits) { l.Compacts = true }
+
+func keepsTheLatest(h *host, ctx context.Context, r *run) (said speech, err error) {
+	talk := r.talk
+	if len(talk) > 4 {
+		talk = append(talk[:1:1], talk[len(talk)-3:]...)
+	}
+	err = inTries(ctx, h.limits.thinking, passes, func(ctx context.Context) (err error) {
+		said, err = h.brain(ctx, talk, h.names)
 		return err
 	})
 	return said, err

@@ -68,12 +68,15 @@ func failing(t *testing.T, s Specimen) []string {
 // whoever calls a tool after the cancel has not ended at the cancel either,
 // whoever calls it without end passes every bound, and a tool that never learns of
 // the cancel does its work all the same. What a drain makes of an action shows after
-// restarts too, and in the waits what counts.
+// restarts too, and in the waits what counts. A conversation that lacks something is
+// rejected as well.
 var sharper = map[string][]string{
 	"no-attempt-after-cancel": {"ends-at-cancel"},
 	"cancel-reaches-tool":     {"no-effect-after-end"},
 	"drain-counted":           {"survives-restart", "waits-in-window"},
 	"drain-hands-back":        {"survives-restart"},
+	"one-result":              {"conversation-taken"},
+	"reply-kept":              {"conversation-taken"},
 	"no-spin":                 {"stop-after-success", "attempts-bounded"},
 
 	// A call that was not offered counts as one that failed, an order that is obeyed
