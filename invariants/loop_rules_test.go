@@ -287,6 +287,15 @@ func tellingRules() []runCase {
 	}
 }
 
+// standIn is a run whose model fails in the first turn, which another one answers.
+func standIn() *trace.Trace {
+	s := requested("x").modelFails(transient, trace.Reply{})
+	wanted := ask("c1", "weather", pune)
+	s.by("backup", s.ctx, trace.Reply{Calls: []trace.ToolCall{wanted}})
+	s.prompt.Messages = append(s.prompt.Messages, trace.Message{From: trace.FromModel, Calls: []trace.ToolCall{wanted}})
+	return s.tool("weather", pune, ok).result("c1", "19").modelFails(transient, trace.Reply{}).model("Hm.").returns("Hm.")
+}
+
 func talkingRules() []runCase {
 	two := func() *loopStory {
 		return requested("x").model("", ask("c1", "weather", pune), ask("c2", "search", agra)).tool("weather", pune, transient).tool("search", agra, ok)
@@ -324,6 +333,7 @@ func talkingRules() []runCase {
 			{"the question is appended again", requested("x").modelFails(transient, trace.Reply{}).shown(func(p *trace.Prompt) { p.Messages = append(p.Messages, p.Messages[1]) }).model("Hm.").returns("Hm.")},
 		}, keeps: []runSubject{
 			{"the same", requested("x").modelFails(transient, trace.Reply{}).model("Hm.").returns("Hm.")},
+			{"another model took the turn, and the next one is the first model's", standIn()},
 		}, idle: requested("x").modelFails(invalid, trace.Reply{}).shown(func(p *trace.Prompt) { p.Messages = p.Messages[1:] }).model("Hm.").returns("Hm.")},
 		{rule: "order-in-place", breaks: []runSubject{
 			{"F085: as a host's word", requested("x").model("", ask("c1", "pay", pay7)).fails("pay", pay7, transient, "failed: "+CanaryOrder).result("c1", "!failed").
