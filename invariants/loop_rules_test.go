@@ -63,6 +63,7 @@ func countingRules() []runCase {
 			{"one that failed counts", again(2, "weather", pune, ok).modelFails(transient, trace.Reply{}).quits("down")},
 		}, keeps: []runSubject{
 			{"retries of a turn are no turns", requested("x").modelFails(transient, trace.Reply{}).modelFails(transient, trace.Reply{}).model("Hello.").returns("Hello.")},
+			{"a model beside the loop's counts its own", standIn()},
 			{"a child counts its own", under(requested("x").model("", ask("c1", "search", pune)), "child", func() {}).result("c1", "ok").model("Done.").returns("Done.")},
 		}, idle: requested("x").quits("refused")},
 		{rule: "intention-bounded", loop: Loop{Intention: 2}, breaks: []runSubject{
@@ -75,11 +76,14 @@ func countingRules() []runCase {
 		}, idle: quiet()},
 		{rule: "refusal-final", loop: Loop{}, breaks: []runSubject{
 			{"forbidden, and asked again", again(2, "weather", pune, forbidden).quits("403")},
+			{"forbidden, whatever else succeeds", requested("x").turn(1, "weather", pune, forbidden).turn(2, "search", pune, ok).turn(3, "weather", pune, forbidden).quits("403")},
+			{"not found, and asked again", again(2, "weather", pune, trace.NotFound).quits("404")},
 			{"by a child", requested("x").turn(1, "weather", pune, forbidden).model("", ask("c2", "search", pune)).call("weather", pune).quits("403")},
 			{"a child that was refused", requested("x").model("", ask("c1", "researcher", pune)).agent("researcher", pune, forbidden).result("c1", "!no").
 				model("", ask("c2", "researcher", pune)).agent("researcher", pune, forbidden).quits("403")},
 		}, keeps: []runSubject{
 			{"answered from what is known", requested("x").turn(1, "weather", pune, forbidden).model("", ask("c2", "weather", pune)).result("c2", "!forbidden").quits("403")},
+			{"created in between", requested("x").turn(1, "search", pune, trace.NotFound).turn(2, "mail", pune, ok).turn(3, "search", pune, ok).quits("x")},
 			{"another city", requested("x").turn(1, "weather", pune, trace.NotFound).turn(2, "weather", agra, ok).quits("x")},
 			{"two at once know nothing of each other", requested("x").model("", ask("c1", "weather", pune), ask("c2", "weather", pune)).
 				calls(trace.Call{Tool: "weather", ID: "c1"}, pune).calls(trace.Call{Tool: "weather", ID: "c2"}, pune).answers("weather", trace.Outcome{Class: forbidden}, "").quits("x")},
