@@ -259,6 +259,7 @@ func tellingRules() []runCase {
 			{"shown before it returns", again(1, "weather", pune, transient).model("").user("I could not find out.").ends(trace.Ending{})},
 			{"an error", again(1, "weather", pune, transient).quits("weather: down")},
 			{"a reason", again(1, "weather", pune, transient).ends(trace.Ending{Reason: trace.ReasonEscalated})},
+			{"a field", again(1, "weather", pune, transient).ends(trace.Ending{Result: trace.Marshal(map[string]any{"found": false})})},
 		}, idle: again(1, "weather", pune, ok).model("").returns("")},
 		{rule: "failure-told", loop: goal, breaks: []runSubject{
 			{"the goal is not reached", again(1, "search", pune, ok).model("").returns("")},
@@ -331,6 +332,8 @@ func talkingRules() []runCase {
 		}, keeps: []runSubject{
 			{"marked", again(1, "weather", pune, transient).model("Hm.").returns("Hm.")},
 			{"said in words", requested("x").model("", ask("c1", "weather", pune)).tool("weather", pune, transient).result("c1", "ERROR: weather is unavailable").model("Hm.").returns("Hm.")},
+			{"in other words", requested("x").model("", ask("c1", "weather", pune)).tool("weather", pune, invalid).result("c1", "The city is required.").model("Hm.").returns("Hm.")},
+			{"by its status", requested("x").model("", ask("c1", "weather", pune)).tool("weather", pune, transient).result("c1", `{"status":503}`).model("Hm.").returns("Hm.")},
 			{"a success", again(1, "weather", pune, ok).model("Hm.").returns("Hm.")},
 		}, idle: quiet()},
 		{rule: "prompt-resent", breaks: []runSubject{
