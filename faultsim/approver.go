@@ -24,7 +24,8 @@ import (
 //
 // Questions are in the trace as calls of trace.RoleApproval. Where the process of the
 // code dies while one is open, the answer still comes: code that asks again after the
-// restart, for the same call in the same action, is given that answer.
+// restart, for the same call in the same action, is given that answer. A question that
+// failed, or that nobody answers, is a new one then.
 func (s *Stage) Approver(name string, valid time.Duration) trace.ApproveFunc {
 	t := &tool{name: name, skills: approving{}}
 	s.registerApprover(t, valid)
@@ -93,12 +94,18 @@ func (s *Stage) grant(l *leave, valid time.Duration) {
 	}
 }
 
+// decides reports whether the answer is one: a failure ended with the process that met
+// it, and what nobody answers may be asked again.
+func (l *leave) decides() bool {
+	return !l.fault.Hang && (l.fault.class() == trace.OK || l.fault.class() == trace.Declined)
+}
+
 // leaveOf is the answer to a question: that of the life before, where it died over it.
 func (s *Stage) leaveOf(a *act, t *tool, of trace.ToolCall, f Fault) *leave {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := leaveKey{a, of.Tool, string(trace.Canonical([]byte(of.Args))), t.name}
-	if l := s.granted[k]; l != nil && l.build < s.build {
+	if l := s.granted[k]; l != nil && l.build < s.build && l.decides() {
 		l.build = s.build
 		return l
 	}

@@ -158,6 +158,13 @@ func (d *Model) turn(a *act, m Move, shown *trace.Prompt) trace.Reply {
 	return said
 }
 
+// behaved is the turn as the script says it, with ids.
+func (d *Model) behaved(a *act, shown *trace.Prompt) trace.Reply {
+	said := d.script.turn(shown)
+	d.identify(a, MoveNone, said.Calls)
+	return said
+}
+
 // identify gives calls the ids that a provider would: each another one over the
 // action. A Then may give its own.
 func (d *Model) identify(a *act, m Move, calls []trace.ToolCall) {

@@ -26,8 +26,8 @@ import (
 // the body. Whether a turn comes as a stream the request says, and with
 // [Script].Streams schedules break streams: within the last call where its arguments
 // come in fragments, or with the provider's event of a failure. Anthropic's whole
-// answers have no arguments that are no JSON; Gemini answers
-// MALFORMED_FUNCTION_CALL in their place.
+// answers have no arguments that are no JSON: a turn that a move would make so is as the
+// script says. Gemini answers MALFORMED_FUNCTION_CALL in their place.
 //
 // A conversation that the provider would reject, such as a call without its result, is
 // rejected with its words, as trace.Invalid with [CodeConversation], unless the
@@ -142,11 +142,15 @@ func (u *modelTurn) reply(f *Fault, why *wire.Rejection) (double.Reply, error) {
 		return wire.Fails(u.t.api, f.Class, "", 0), nil // it has said nothing yet
 	}
 	said := u.d.turn(u.x.a, f.Move, &u.ask.Prompt)
-	u.t.memory.Gives(said)
 	out, err := wire.Reply(u.t.api, u.ask, said)
+	if err != nil { // the API cannot carry what a move made of the turn
+		said = u.d.behaved(u.x.a, &u.ask.Prompt)
+		out, err = wire.Reply(u.t.api, u.ask, said)
+	}
 	if err != nil {
 		return double.Reply{}, err
 	}
+	u.t.memory.Gives(said)
 	u.body = out.Body
 	out.Pieces = f.pieces()
 	if u.ask.Stream && !f.whole() {

@@ -287,3 +287,16 @@ func wiredAdapter(script faultsim.Script, p faultsim.Provider, action func(conte
 		},
 	}
 }
+
+// A program may fall back from streams to whole answers, which have no arguments that
+// are no JSON: that is no mistake of the test.
+func TestAMoveThatAWholeAnswerCannotCarryIsNotMade(t *testing.T) {
+	overWire(t, faultsim.Anthropic, true, "action\n  model 1 ok move=garble\n  model 2 ok move=garble\n", func(ctx context.Context, c *http.Client) {
+		whole := fetch(c, asks(ctx, faultsim.Anthropic, false))
+		require.NoError(t, whole.err)
+		require.Contains(t, whole.body, `"input":{"city":"Pune","unit":"C"}`)
+		stream := fetch(c, asks(ctx, faultsim.Anthropic, true))
+		require.NoError(t, stream.err)
+		require.NotContains(t, stream.body, `\"C\"}`)
+	})
+}

@@ -212,6 +212,42 @@ func TestAnApproverAnswersAsPlanned(t *testing.T) {
 	require.NoError(t, r.Err)
 }
 
+// What was decided is decided, also for the next process; what failed is asked anew.
+func TestAnAnswerOutlivesTheProcessThatAsked(t *testing.T) {
+	for plan, want := range map[string][]string{
+		"declined crash=1s":     {"declined", "declined"},
+		"ok crash=1s":           {"ok", "ok"},
+		"ok after=10s crash=1s": {"ok"},
+		"transient crash=1s":    {"transient", "declined"},
+		"hang crash=1s":         {"declined"},
+	} {
+		s, err := faultsim.Parse("rehearse schedule 1\naction\n  owner 1 " + plan + "\n  owner 2 declined\n")
+		require.NoError(t, err)
+		build := func(s *faultsim.Stage) faultsim.Action {
+			s.Model("model", weatherScript)
+			faultsim.Tool(s, "weather", func(context.Context, query) (celsius, error) { return celsius{19}, nil }, nil)
+			ask := s.Approver("owner", 0)
+			return func(ctx context.Context) (any, error) {
+				_, _ = ask(ctx, trace.ToolCall{Tool: "weather"})
+				time.Sleep(time.Minute)
+				return nil, nil
+			}
+		}
+		r := faultsim.Trial(t, faultsim.Adapter{
+			Name: "run", Loop: &invariants.Loop{}, Subject: build, Resume: build,
+			Policy: invariants.Policy{ID: "one try", MaxAttempts: 1, Repeatable: true, Restart: invariants.RestartResumes},
+		}, s)
+		require.NoError(t, r.Err)
+		var got []string
+		for _, e := range r.Trace.Events {
+			if e.Kind == trace.KindAnswer {
+				got = append(got, e.Outcome.Class.String())
+			}
+		}
+		require.Equal(t, want, got, plan)
+	}
+}
+
 func TestAChildAgentIsALayerWithAnEnd(t *testing.T) {
 	errGaveUp := errors.New("gave up")
 	r := faultsim.Trial(t, faultsim.Adapter{

@@ -76,9 +76,10 @@ func (f *Fault) plain() bool {
 }
 
 func (f *Fault) write(b *strings.Builder) {
-	if f.Class == 0 && f.Hang {
+	answers := f.class() == trace.OK // which is not said where something else is
+	if answers && f.Hang {
 		b.WriteString("hang")
-	} else if f.Class == 0 && f.Panic {
+	} else if answers && f.Panic {
 		b.WriteString("panic")
 	} else {
 		b.WriteString(f.class().String())
@@ -97,7 +98,7 @@ func (f *Fault) write(b *strings.Builder) {
 	for _, flag := range []struct {
 		set  bool
 		name string
-	}{{f.Hang && f.Class != 0, "hang"}, {f.Done, "done"}, {f.Deaf, "deaf"}, {f.Panic && (f.Hang || f.Class != 0), "panic"}} {
+	}{{f.Hang && !answers, "hang"}, {f.Done, "done"}, {f.Deaf, "deaf"}, {f.Panic && (f.Hang || !answers), "panic"}} {
 		if flag.set {
 			b.WriteString(" " + flag.name)
 		}

@@ -33,12 +33,16 @@ func anySchedule() *rapid.Generator[Schedule] {
 			Cancel:  duration.Draw(t, "cancel"),
 			Crash:   duration.Draw(t, "crash"),
 			Drain:   duration.Draw(t, "drain"),
+			Valid:   duration.Draw(t, "valid"),
 		}
 		if f.Hang {
 			f.Latency = 0
 		}
 		if f.Hint == 0 {
 			f.Form = HintSeconds
+		}
+		if !f.Hang && f.class() == trace.OK {
+			f.Move = rapid.SampledFrom(append([]Move{MoveNone}, moves...)).Draw(t, "move")
 		}
 		if !f.Hang && f.class() != trace.OK {
 			f.Say = rapid.OneOf(rapid.Just(""), rapid.String(), rapid.SampledFrom([]string{`"`, "#", " a=b ", "line\nbreak", "\xff"})).Draw(t, "say")
@@ -89,6 +93,7 @@ func anySchedule() *rapid.Generator[Schedule] {
 			p.CrashBeforeWrite = rapid.IntRange(0, maxAttempt).Draw(t, "crash before write")
 			p.CrashAfterWrite = rapid.IntRange(0, 2).Draw(t, "crash after write")
 			p.Restart = duration.Draw(t, "restart")
+			p.Grace = duration.Draw(t, "grace")
 			p.Key = rapid.SampledFrom([]int{0, 0, NoKey, 2, 3, math.MaxInt}).Draw(t, "key")
 			p.Other = rapid.Bool().Draw(t, "other")
 			for tool, list := range rapid.MapOfN(name, rapid.SliceOfN(fault, 0, 4), 0, 3).Draw(t, "faults") {
@@ -121,6 +126,15 @@ func TestTextFormRoundTrips(t *testing.T) {
 		require.NoError(t, err, text)
 		require.Equal(t, text, crlf.String())
 	})
+}
+
+// A class that is written as trace.OK is the one that is left out.
+func TestTheTextOfAnAnswerIsOne(t *testing.T) {
+	for _, f := range []Fault{{}, {Hang: true}, {Panic: true}, {Hang: true, Body: time.Second}, {Move: MoveTwin}} {
+		g := f
+		g.Class = trace.OK
+		require.Equal(t, describe(&f), describe(&g))
+	}
 }
 
 func FuzzParse(f *testing.F) {

@@ -18,7 +18,8 @@ type Loop struct {
 	ID string `json:",omitzero"`
 
 	// Turns is the number of turns of a run at most, those included whose model
-	// never answered. Each agent's loop counts its own. 0: no bound.
+	// never answered. Each agent's loop counts its own, and each model in it. 0: no
+	// bound.
 	Turns int `json:",omitzero"`
 
 	// Attempts is the number of physical attempts of tools in a run at most, over

@@ -2,21 +2,25 @@ package invariants
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/rehearse-go/rehearse/trace"
 )
 
 // turnsBounded is: a run has at most so many turns ("no more than N calls", Testing
-// Agent Tool-Call Retry Behavior). Each agent's loop counts its own.
+// Agent Tool-Call Retry Behavior). Each agent's loop counts its own, and each model in it:
+// one that sorts requests, or that stands in, is asked beside the loop's.
 func (l *Loop) turnsBounded(p *Policy) Invariant {
 	return l.runRule(p, "turns-bounded", fmt.Sprintf("a run has at most %d turns", l.Turns), func(r *run) (v Verdict) {
-		counts := map[string]int{}
+		type loop struct{ layer, model string }
+		counts := map[loop]int{}
 		for i := range r.turns {
 			t := &r.turns[i]
 			v.Applied = 1
-			if counts[t.Layer]++; counts[t.Layer] > l.Turns {
-				v.report(r.a, fmt.Sprintf("%s was asked for turn %d of the run, at most %d are allowed", t.Model, counts[t.Layer], l.Turns),
+			of := loop{t.Layer, t.Model}
+			if counts[of]++; counts[of] > l.Turns {
+				v.report(r.a, fmt.Sprintf("%s was asked for turn %d of the run, at most %d are allowed", t.Model, counts[of], l.Turns),
 					"count turns in one place, failed ones included, and look at the count before the model is asked", t.Calls[0])
 				return v
 			}
@@ -52,7 +56,8 @@ func (l *Loop) intentionBounded(p *Policy) Invariant {
 // refusalFinal is: what was refused in one ask is not called again with the same
 // arguments in a later one ("no retry after forbidden", Testing Agent Tool-Call
 // Retry Behavior): the model may ask, and the answer is known. So is what may have
-// been done already, where the policy has no way to repeat it safely.
+// been done already, where the policy has no way to repeat it safely. One that speaks of
+// the state of things holds until another tool has succeeded.
 func (l *Loop) refusalFinal(p *Policy) Invariant {
 	return l.runRule(p, "refusal-final", "a call that was refused is not made again in the run, whoever asks for it", func(r *run) (v Verdict) {
 		refused := map[intention]*work{}
@@ -62,6 +67,8 @@ func (l *Loop) refusalFinal(p *Policy) Invariant {
 			before := refused[k]
 			switch {
 			case before == nil:
+			case r.changed(before, w): // what it was refused for may be there now
+				delete(refused, k)
 			case before.shows() < w.event && (before.ask != w.ask || r.thoughtBetween(before.shows(), w.event)):
 				v.report(r.a, fmt.Sprintf("%s was called again with the same arguments, and had answered %v in an earlier ask", w.tool, before.class),
 					"keep what was refused for the length of the run, and answer an ask for it from there", before.shows(), w.event)
@@ -73,6 +80,19 @@ func (l *Loop) refusalFinal(p *Policy) Invariant {
 			}
 		}
 		return v
+	})
+}
+
+// changed reports whether a refusal that speaks of the state of things may be out of date:
+// another tool has succeeded since, as one that creates what was not found.
+func (r *run) changed(before, w *work) bool {
+	switch before.class {
+	case trace.NotFound, trace.Conflict, trace.Declined:
+	default:
+		return false
+	}
+	return slices.ContainsFunc(r.works, func(o work) bool {
+		return o.tool != before.tool && o.seen && o.class == trace.OK && o.shows() > before.shows() && o.shows() < w.event
 	})
 }
 

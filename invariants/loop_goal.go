@@ -176,12 +176,27 @@ func (l *Loop) failureTold(p *Policy) Invariant {
 			return v
 		}
 		v.Applied++
-		if r.succeeded() && r.told(event) == "" {
+		if r.succeeded() && r.told(event) == "" && !holdsFalse(decoded(r.a.Result)) {
 			v.report(r.a, "the run ended without an error and without a word to the user, and "+r.lacks(),
 				"tell the user what could not be done, in words of the program's own where the model has none", event, r.a.EndEvent)
 		}
 		return v
 	})
+}
+
+// holdsFalse reports whether a result has a field that says no, as {"done":false} does.
+func holdsFalse(value any) bool {
+	switch v := value.(type) {
+	case bool:
+		return !v
+	case map[string]any:
+		for _, field := range v {
+			if holdsFalse(field) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // undone is the event of the failure that the run ends with, or of the last turn of a

@@ -99,12 +99,9 @@ func (l *Loop) resultMarked(p *Policy) Invariant {
 			if event > next {
 				continue // it was known later
 			}
-			if digest(shown.Text) && !shown.Failed {
-				continue // the words may have told it
-			}
 			switch {
 			case f == fateFailed:
-				if v.Applied++; !shown.Failed && !tellsFailure(shown.Text) {
+				if v.Applied++; !shown.Failed && !mayTellFailure(shown.Text) {
 					v.report(r.a, fmt.Sprintf("a call of %s failed, and the model was shown %s as its result", k.Tool, orSilence(shown.Text)),
 						"mark the result as failed, and say in a sentence what failed and what can be done next", event, next)
 				}

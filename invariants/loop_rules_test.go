@@ -63,6 +63,7 @@ func countingRules() []runCase {
 			{"one that failed counts", again(2, "weather", pune, ok).modelFails(transient, trace.Reply{}).quits("down")},
 		}, keeps: []runSubject{
 			{"retries of a turn are no turns", requested("x").modelFails(transient, trace.Reply{}).modelFails(transient, trace.Reply{}).model("Hello.").returns("Hello.")},
+			{"a model beside the loop's counts its own", standIn()},
 			{"a child counts its own", under(requested("x").model("", ask("c1", "search", pune)), "child", func() {}).result("c1", "ok").model("Done.").returns("Done.")},
 		}, idle: requested("x").quits("refused")},
 		{rule: "intention-bounded", loop: Loop{Intention: 2}, breaks: []runSubject{
@@ -75,11 +76,14 @@ func countingRules() []runCase {
 		}, idle: quiet()},
 		{rule: "refusal-final", loop: Loop{}, breaks: []runSubject{
 			{"forbidden, and asked again", again(2, "weather", pune, forbidden).quits("403")},
+			{"forbidden, whatever else succeeds", requested("x").turn(1, "weather", pune, forbidden).turn(2, "search", pune, ok).turn(3, "weather", pune, forbidden).quits("403")},
+			{"not found, and asked again", again(2, "weather", pune, trace.NotFound).quits("404")},
 			{"by a child", requested("x").turn(1, "weather", pune, forbidden).model("", ask("c2", "search", pune)).call("weather", pune).quits("403")},
 			{"a child that was refused", requested("x").model("", ask("c1", "researcher", pune)).agent("researcher", pune, forbidden).result("c1", "!no").
 				model("", ask("c2", "researcher", pune)).agent("researcher", pune, forbidden).quits("403")},
 		}, keeps: []runSubject{
 			{"answered from what is known", requested("x").turn(1, "weather", pune, forbidden).model("", ask("c2", "weather", pune)).result("c2", "!forbidden").quits("403")},
+			{"created in between", requested("x").turn(1, "search", pune, trace.NotFound).turn(2, "mail", pune, ok).turn(3, "search", pune, ok).quits("x")},
 			{"another city", requested("x").turn(1, "weather", pune, trace.NotFound).turn(2, "weather", agra, ok).quits("x")},
 			{"two at once know nothing of each other", requested("x").model("", ask("c1", "weather", pune), ask("c2", "weather", pune)).
 				calls(trace.Call{Tool: "weather", ID: "c1"}, pune).calls(trace.Call{Tool: "weather", ID: "c2"}, pune).answers("weather", trace.Outcome{Class: forbidden}, "").quits("x")},
@@ -267,6 +271,7 @@ func tellingRules() []runCase {
 			{"shown before it returns", again(1, "weather", pune, transient).model("").user("I could not find out.").ends(trace.Ending{})},
 			{"an error", again(1, "weather", pune, transient).quits("weather: down")},
 			{"a reason", again(1, "weather", pune, transient).ends(trace.Ending{Reason: trace.ReasonEscalated})},
+			{"a field", again(1, "weather", pune, transient).ends(trace.Ending{Result: trace.Marshal(map[string]any{"found": false})})},
 		}, idle: again(1, "weather", pune, ok).model("").returns("")},
 		{rule: "failure-told", loop: goal, breaks: []runSubject{
 			{"the goal is not reached", again(1, "search", pune, ok).model("").returns("")},
@@ -297,6 +302,15 @@ func tellingRules() []runCase {
 			{"something else", requested("x").modelFails(trace.Reset, trace.Reply{Text: "The weather in"}, "The weather in").model("I try again. It is fine.").user("(again) It is fine.").returns("")},
 		}, idle: requested("x").modelFails(trace.Reset, trace.Reply{Text: "The weather in"}).model("The weather in Pune is fine.").user("The weather in Pune is fine.").returns("")},
 	}
+}
+
+// standIn is a run whose model fails in the first turn, which another one answers.
+func standIn() *trace.Trace {
+	s := requested("x").modelFails(transient, trace.Reply{})
+	wanted := ask("c1", "weather", pune)
+	s.by("backup", s.ctx, trace.Reply{Calls: []trace.ToolCall{wanted}})
+	s.prompt.Messages = append(s.prompt.Messages, trace.Message{From: trace.FromModel, Calls: []trace.ToolCall{wanted}})
+	return s.tool("weather", pune, ok).result("c1", "19").modelFails(transient, trace.Reply{}).model("Hm.").returns("Hm.")
 }
 
 func talkingRules() []runCase {
@@ -330,12 +344,15 @@ func talkingRules() []runCase {
 		}, keeps: []runSubject{
 			{"marked", again(1, "weather", pune, transient).model("Hm.").returns("Hm.")},
 			{"said in words", requested("x").model("", ask("c1", "weather", pune)).tool("weather", pune, transient).result("c1", "ERROR: weather is unavailable").model("Hm.").returns("Hm.")},
+			{"in other words", requested("x").model("", ask("c1", "weather", pune)).tool("weather", pune, invalid).result("c1", "The city is required.").model("Hm.").returns("Hm.")},
+			{"by its status", requested("x").model("", ask("c1", "weather", pune)).tool("weather", pune, transient).result("c1", `{"status":503}`).model("Hm.").returns("Hm.")},
 			{"a success", again(1, "weather", pune, ok).model("Hm.").returns("Hm.")},
 		}, idle: quiet()},
 		{rule: "prompt-resent", breaks: []runSubject{
 			{"the question is appended again", requested("x").modelFails(transient, trace.Reply{}).shown(func(p *trace.Prompt) { p.Messages = append(p.Messages, p.Messages[1]) }).model("Hm.").returns("Hm.")},
 		}, keeps: []runSubject{
 			{"the same", requested("x").modelFails(transient, trace.Reply{}).model("Hm.").returns("Hm.")},
+			{"another model took the turn, and the next one is the first model's", standIn()},
 		}, idle: requested("x").modelFails(invalid, trace.Reply{}).shown(func(p *trace.Prompt) { p.Messages = p.Messages[1:] }).model("Hm.").returns("Hm.")},
 		{rule: "order-in-place", breaks: []runSubject{
 			{"F085: as a host's word", requested("x").model("", ask("c1", "pay", pay7)).fails("pay", pay7, transient, "failed: "+CanaryOrder).result("c1", "!failed").

@@ -3,8 +3,10 @@ package invariants
 import (
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -128,6 +130,22 @@ var failing = []string{
 	"error", "fail", "not ", "n't", "n’t", "no such", "cannot", "unable", "denied", "refus", "reject", "invalid", "unknown", "unavailable",
 	"timeout", "timed out", "exhausted", "forbidden", "declined", "expired", "missing", "limit", "throttl", "too many", "cancel", "down",
 	"unauth", "conflict", "malformed", "reset", "refuse", "exception", "wrong", "bad ",
+}
+
+// asking are further words that a model may be told of a failure in. In an answer of a tool
+// they tell nothing.
+var asking = []string{
+	"required", "must ", "ask ", "again", "retry", "busy", "overload", "temporar", "problem", "trouble", "sorry", "wait", "later", "nothing", "need",
+}
+
+// status is a number that HTTP has for a failure.
+var status = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b[45]\d\d\b`) })
+
+// mayTellFailure reports whether somebody who reads the text could take it for a failure.
+func mayTellFailure(text string) bool {
+	lower := strings.ToLower(text) + " "
+	return digest(text) || tellsFailure(text) || status().MatchString(text) ||
+		slices.ContainsFunc(asking, func(word string) bool { return strings.Contains(lower, word) })
 }
 
 // tellsFailure reports whether a text tells of a failure, as far as words go. Those that

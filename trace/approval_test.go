@@ -57,7 +57,7 @@ func TestApprovalCanBeJudgedWithoutItsValues(t *testing.T) {
 	events := r.Trace().Events
 	require.JSONEq(t, `{"tool":"pay","arguments":`+string(events[2].Args)+`}`, string(events[0].Args))
 	require.Contains(t, string(events[0].Args), `"currency":"EUR"`)
-	require.NotContains(t, string(events[0].Args), "7")
+	require.NotContains(t, string(events[0].Args), ":7")
 	var said trace.Approval
 	require.NoError(t, json.Unmarshal(events[1].Result, &said))
 	require.True(t, said.Granted)

@@ -42,6 +42,7 @@ func (t *Trace) Turns(action int) []Turn {
 type talk struct {
 	turns []Turn
 	open  map[string]int // model and layer → index of its latest turn
+	last  map[string]int // layer → index of the turn that got the latest reply there
 	calls map[int]int    // call → turn
 	asks  []place        // by number - 1
 }
@@ -65,7 +66,7 @@ func buildTurns(t *Trace) [][]Turn {
 			if e.Role != RoleModel {
 				continue
 			}
-			talks[n] = &talk{open: map[string]int{}, calls: map[int]int{}}
+			talks[n] = &talk{open: map[string]int{}, last: map[string]int{}, calls: map[int]int{}}
 		}
 		talks[n].add(i, e)
 	}
@@ -105,8 +106,8 @@ func (k *talk) add(i int, e *Event) {
 func (k *talk) asked(i int, e *Event) {
 	who := e.Layer + "\x00" + e.Tool
 	n, known := k.open[who]
-	if !known || k.turns[n].Reply != nil {
-		if known {
+	if !known || k.turns[n].Reply != nil || k.replaced(n, e) {
+		if known && k.turns[n].Reply != nil {
 			k.turns[n].Next = i
 		}
 		n = len(k.turns)
@@ -118,12 +119,25 @@ func (k *talk) asked(i int, e *Event) {
 	k.calls[e.Call] = n
 }
 
+// replaced reports whether another model of the layer has answered in place of the
+// one that failed, and the conversation has gone on since: the call asks for a later
+// turn then.
+func (k *talk) replaced(n int, e *Event) bool {
+	t := &k.turns[n]
+	last, any := k.last[t.Layer]
+	if !any || last == n || k.turns[last].Answer < t.Calls[len(t.Calls)-1] || t.Prompt == nil || e.Prompt == nil {
+		return false
+	}
+	return spoken(e.Prompt) > spoken(t.Prompt)
+}
+
 func (k *talk) replied(i, n int, e *Event) {
 	t := &k.turns[n]
 	if e.Outcome.Class != OK || t.Reply != nil {
 		return
 	}
 	t.Answer, t.Reply = i, e.Reply
+	k.last[t.Layer] = n
 	if t.Reply == nil {
 		t.Reply = &Reply{}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"errors"
 	"testing"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -77,4 +78,28 @@ func TestACallWithoutAFieldThatNobodyKnowsServesTheLatestAsk(t *testing.T) {
 	require.Len(t, turns[0].Asks[0].Attempts, 2, "equal arguments come before the only ask of the latest reply")
 	require.Len(t, turns[1].Asks[0].Attempts, 1)
 	require.Len(t, turns[2].Asks[0].Attempts, 1)
+}
+
+// A model that failed, and in whose place another one answered, is asked for a later
+// turn when the conversation has gone on; a retry of its turn shows the same.
+func TestAnotherModelCanTakeATurn(t *testing.T) {
+	r := &trace.Recorder{Clear: true}
+	ctx, op := r.Begin(t.Context(), "run")
+	talk := trace.Prompt{Messages: []trace.Message{{From: trace.FromUser, Text: "How warm is it?"}}}
+	ask := func(model string) trace.Pending {
+		return r.Call(ctx, trace.Call{Tool: model, Role: trace.RoleModel, Prompt: &talk})
+	}
+	fails := func() { ask("main").Answer(trace.Outcome{Class: trace.Transient}, nil, errors.New("down")) }
+	fails()
+	fails()
+	ask("backup").Reply(trace.Reply{Text: "Where?"})
+	talk.Messages = append(talk.Messages, trace.Message{From: trace.FromModel, Text: "Where?"}, trace.Message{From: trace.FromUser, Text: "In Pune."})
+	fails()
+	ask("main").Reply(trace.Reply{Text: "19 °C."})
+	op.End(trace.Ending{})
+	var calls []int
+	for _, turn := range r.Trace().Turns(0) {
+		calls = append(calls, len(turn.Calls))
+	}
+	require.Equal(t, []int{2, 1, 2}, calls)
 }
