@@ -3,8 +3,8 @@ package trace_test
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 	"errors"
+	"strconv"
 	"testing"
 
 	"github.com/rehearse-go/rehearse/trace"

@@ -133,10 +133,6 @@ func without(t *testing.T, s Specimen, rule string) string {
 	return o.Invariant()
 }
 
-// loopTrials is enough to see a second rule break: a run of a loop takes many times as
-// long as an action, and most faults are found in the first hundred.
-const loopTrials = 300
-
 // narrow lists the rules of all policies, observations and tools under test, without the
 // catch-all.
 func narrow() []string {
