@@ -120,6 +120,9 @@ func countingRules() []runCase {
 		}, keeps: []runSubject{
 			{"the run ends", requested("x").turn(1, "weather", pune, transient).turn(2, "search", pune, transient).quits("escalated")},
 			{"an answer that was kept is a success", requested("x").turn(1, "weather", pune, ok).turn(2, "search", pune, transient).model("", ask("c3", "weather", pune)).result("c3", "ok").turn(4, "search", pune, transient).turn(5, "mail", pune, transient).quits("x")},
+			{"one of twins was kept", requested("x").model("", ask("c1", "weather", pune), ask("c1", "weather", pune)).tool("weather", pune, transient).tool("weather", pune, ok).
+				results(trace.ToolResult{ID: "c1", Text: "down", Failed: true}, trace.ToolResult{ID: "c1", Text: "ok"}).turn(2, "search", pune, transient).
+				model("", ask("c3", "weather", pune)).result("c3", "ok").turn(4, "search", pune, transient).turn(5, "mail", pune, transient).quits("x")},
 			{"with a last word", requested("x").turn(1, "weather", pune, transient).turn(2, "search", pune, transient).offers().model("I could not find out.").returns("I could not find out.")},
 		}, idle: requested("x").turn(1, "weather", pune, transient).turn(2, "search", pune, ok).turn(3, "weather", pune, transient).quits("x")},
 		{rule: "physical-attempts", loop: Loop{Attempts: 2}, breaks: []runSubject{

@@ -261,21 +261,19 @@ func (r *run) unreached(k *wish) (fate, int) {
 // toldAgain reports whether the model was shown what an earlier call of the tool had
 // brought: the program has kept it, and to its counts the ask is a success.
 func (r *run) toldAgain(k *wish) bool {
+	told, done := false, false // of twins the call of one may bring the result of the other
 	for i := range r.asks {
 		o := &r.asks[i]
 		if o.N >= k.N {
-			return false
+			break
 		}
-		if o.Tool != k.Tool || len(o.Results) == 0 || o.Results[0].Text != k.Results[0].Text {
+		if o.Tool != k.Tool {
 			continue
 		}
-		done := false
+		told = told || slices.ContainsFunc(o.Results, func(shown trace.ToolResult) bool { return !shown.Failed && shown.Text == k.Results[0].Text })
 		r.each(o, func(w *work) { done = done || w.seen && w.class == trace.OK })
-		if done {
-			return true
-		}
 	}
-	return false
+	return told && done
 }
 
 // served reports whether the ask was answered without a call.
