@@ -23,7 +23,7 @@ const mostPlanted = 64
 // errorsOf lists the different texts of the failures, each with its first work. What is
 // short, or a single word, may stand anywhere.
 func (r *run) errorsOf() (list []planted) {
-	const least = 12
+	const least = 20
 	known := map[string]bool{}
 	for i := range r.works {
 		w := &r.works[i]
