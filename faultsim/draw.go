@@ -138,11 +138,11 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		if d.served != nil {
 			return d.forServed(t)
 		}
-		if d.loop != nil {
-			return d.forLoop(t)
-		}
 		if d.breaker != nil && !d.single && coin(t) {
 			return d.forBreaker(t)
+		}
+		if d.loop != nil {
+			return d.forLoop(t)
 		}
 		if d.shared && !d.single && coin(t) {
 			return d.forAllowance(t)

@@ -12,7 +12,8 @@ import (
 // A drawnModel is what a model on the stage can do wrong.
 type drawnModel struct {
 	drawnTool
-	moves []Move // that the contract says something about
+	moves   []Move // that the contract says something about
+	opening []Move // those of them that need nothing that was said before
 }
 
 // loopTurns is how many turns of a model are planned at most.
@@ -28,7 +29,12 @@ func (d *drawer) modelsOf(a *Adapter, s *Stage) {
 	for _, t := range s.models {
 		m := drawnModel{drawnTool: drawnTool{name: t.name, most: p.Most(), hints: t.forms(), can: t.can}}
 		m.failures(p)
-		m.moves = movesFor(a.Loop, s)
+		m.hangs(p)
+		m.moves = slices.DeleteFunc(movesFor(a.Loop, s), func(v Move) bool { return !t.can(&Fault{Move: v}) })
+		if len(a.Loop.Protected) > 0 { // one of many moves is rarely where it tells something
+			m.moves = append(m.moves, MoveChange, MoveChange)
+		}
+		m.opening = slices.DeleteFunc(slices.Clone(m.moves), func(o Move) bool { return slices.Contains(later, o) })
 		d.models = append(d.models, m)
 	}
 	d.approvers = namesOf(s.approvers)
@@ -49,6 +55,20 @@ func (t *drawnTool) failures(p *invariants.Policy) {
 	}
 }
 
+// hangs files a model that never answers, where its policy has a time for that.
+func (t *drawnTool) hangs(p *invariants.Policy) {
+	switch {
+	case p.Attempt == 0:
+	case p.Retries(trace.Timeout):
+		t.retried = append(t.retried, Fault{Hang: true})
+	default:
+		t.refused = append(t.refused, Fault{Hang: true})
+	}
+}
+
+// later are the moves that go back to what was said.
+var later = []Move{MoveAgain, MoveStubborn, MoveChange, MoveRewrite, MoveExtend, MoveParrot, MoveObey}
+
 // movesFor lists the moves of which the contract says what a loop makes of them.
 func movesFor(l *invariants.Loop, s *Stage) []Move {
 	return slices.DeleteFunc(slices.Clone(moves), func(m Move) bool {
@@ -58,7 +78,7 @@ func movesFor(l *invariants.Loop, s *Stage) []Move {
 		case MoveOther:
 			return len(l.Tools) == 0 || len(l.Tools) >= len(s.tools)
 		case MoveChange:
-			return len(l.Protected) == 0 && !l.Correct.Once
+			return len(l.Protected) == 0 && !l.Correct.Once && len(l.Approve) == 0
 		}
 		return false
 	})
@@ -94,7 +114,37 @@ func (d *drawer) forLoop(t *rapid.T) Schedule {
 	}
 	d.empties(t, &s)
 	d.records(t, &s)
+	for k := range d.models {
+		d.speech(t, &d.models[k], &s)
+	}
 	return s
+}
+
+// speech lets one reply of a model that streams come in pieces: whole, broken in the
+// middle, or without an end where the model's policy ends it. It draws nothing for
+// other models.
+func (d *drawer) speech(t *rapid.T, m *drawnModel, s *Schedule) {
+	if !m.can(&Fault{Body: 1}) {
+		return
+	}
+	for i := range s.Actions {
+		if coin(t) {
+			continue
+		}
+		f := Fault{Body: d.latency(t) - 30}
+		switch below(t, 4) {
+		case 0, 1:
+			f.Class = trace.Reset
+		case 2:
+			f.Hang = d.loop.Model.Attempt > 0
+		}
+		turns := s.Actions[i].Faults[m.name]
+		if n := below(t, 3); n < len(turns) {
+			turns[n] = f
+		} else if s.Actions[i].Faults != nil {
+			s.Actions[i].Faults[m.name] = append(turns, f)
+		}
+	}
 }
 
 // answers draws what an approver answers: in half of the runs everything is granted at
@@ -123,24 +173,44 @@ func (d *drawer) answers(t *rapid.T, p *Plan) []Fault {
 	return answers
 }
 
-// turns draws what a model does wrong: in half of the runs nothing.
+// turns draws what a model does wrong: in half of the runs nothing. Now and then the
+// last fault goes on for some turns.
 func (m *drawnModel) turns(t *rapid.T, d *drawer) []Fault {
 	if coin(t) {
 		return nil
 	}
 	turns := make([]Fault, 1+below(t, loopTurns))
 	for i := range turns {
-		switch below(t, 8) {
-		case 0:
-			turns[i] = d.fault(t, &m.drawnTool, i+1)
-		case 1, 2, 3:
-			turns[i].Move = m.moves[below(t, len(m.moves))]
-		case 4:
-			turns[i].Latency = d.latency(t)
-		}
+		turns[i] = m.turn(t, d, i)
+	}
+	if coin(t) {
+		last := turns[len(turns)-1]
+		last.Cancel = 0
+		turns = append(turns, slices.Repeat([]Fault{last}, 1+below(t, loopTurns))...)
 	}
 	for len(turns) > 0 && turns[len(turns)-1].plain() {
 		turns = turns[:len(turns)-1]
 	}
 	return turns
+}
+
+// turn draws what a model does wrong in one turn, which is the first one for 0.
+func (m *drawnModel) turn(t *rapid.T, d *drawer, i int) (f Fault) {
+	if m.can(&Fault{Class: trace.Reset, Body: 1}) && oneIn(t, 2) {
+		return Fault{Class: [...]trace.Class{trace.Reset, 0}[below(t, 2)], Body: d.latency(t) - 30}
+	}
+	switch below(t, 8) {
+	case 0, 1:
+		f = d.fault(t, &m.drawnTool, i+1)
+		d.stream(t, &m.drawnTool, &f)
+	case 2, 3, 4, 5:
+		moves := m.moves
+		if i == 0 {
+			moves = m.opening
+		}
+		f.Move = moves[below(t, len(moves))]
+	case 6:
+		f.Latency = d.latency(t)
+	}
+	return f
 }

@@ -106,7 +106,7 @@ func (d *Model) reply(ctx context.Context, shown *trace.Prompt, yield func(trace
 
 // CodeConversation is the code of a model's failure that is about the conversation
 // which it was shown: see [Script].Lenient.
-const CodeConversation = "invalid-conversation"
+const CodeConversation = trace.CodeConversation
 
 // refuses is the error of a conversation that no provider would take; nil: it is fine.
 func (d *Model) refuses(shown *trace.Prompt) error {

@@ -49,10 +49,19 @@ func (x *stream) play(whole trace.Reply) (trace.Reply, error) {
 		<-x.ctx.Done()
 		return x.breaks(trace.Outcome{Class: double.Ended(x.ctx)}, x.ctx.Err())
 	case x.f.class() != trace.OK:
-		return x.breaks(trace.Outcome{Class: x.f.Class}, io.ErrUnexpectedEOF)
+		return x.breaks(trace.Outcome{Class: x.f.Class}, x.d.broken(x.f.Class))
 	}
 	x.p.Reply(whole)
 	return whole, nil
+}
+
+// broken is the error of a stream that breaks off: the script's own for the class, else
+// that of a body which ends too early.
+func (d *Model) broken(c trace.Class) error {
+	if f := (Fault{Class: c}); d.script.Errors != nil && d.script.Errors.can(&f) {
+		return d.failure(&f)
+	}
+	return io.ErrUnexpectedEOF
 }
 
 // breaks records a reply that ends too early, and returns what came of it where the

@@ -171,6 +171,16 @@ func TestAStreamComesInPieces(t *testing.T) {
 	require.Equal(t, []string{"ok Let me look.", "reset It is 19 ", "timeout "}, came)
 }
 
+func TestAStreamBreaksWithTheScriptsOwnError(t *testing.T) {
+	script, own := weatherScript, errors.New("stream: gone")
+	script.Streams, script.Errors = true, faultsim.Errors{trace.Reset: own}
+	onStage(t, script, "action\n  model 1 reset body=1s\n", func(ctx context.Context, _ *faultsim.Stage, m *faultsim.Model) error {
+		_, err := m.Stream(ctx, trace.Prompt{}, func(trace.Piece) error { return nil })
+		require.ErrorIs(t, err, own)
+		return nil
+	})
+}
+
 func TestAnApproverAnswersAsPlanned(t *testing.T) {
 	s, err := faultsim.Parse("rehearse schedule 1\naction\n  owner 1 declined\n  owner 2 ok after=1h\n  owner 3 transient\n  owner 4 ok valid=1s\n")
 	require.NoError(t, err)
@@ -287,6 +297,73 @@ func TestAModelRefusesAConversationThatNoProviderTakes(t *testing.T) {
 	require.NoError(t, r.Err)
 	require.Equal(t, "2026-10", r.Trace.Events[1].Definition)
 	require.Equal(t, trace.Outcome{Class: trace.Invalid, Code: faultsim.CodeConversation}, r.Trace.Events[2].Outcome)
+}
+
+// TestAnAnswerOutlivesARestart lets the process die while the owner thinks. The next one
+// asks again, and is given the answer that was on its way.
+func TestAnAnswerOutlivesARestart(t *testing.T) {
+	s, err := faultsim.Parse("rehearse schedule 1\naction restart=1m0s\n  owner 1 ok after=1h0m0s crash=10m0s\n")
+	require.NoError(t, err)
+	pay := trace.ToolCall{Tool: "weather", Args: `{"city":"Pune"}`}
+	var given []trace.Approval
+	var begin time.Time
+	build := func(s *faultsim.Stage) faultsim.Action {
+		s.Model("model", weatherScript)
+		faultsim.Tool(s, "weather", func(context.Context, query) (celsius, error) { return celsius{19}, nil }, nil)
+		ask := s.Approver("owner", 0)
+		return func(ctx context.Context) (any, error) {
+			if begin.IsZero() {
+				begin = time.Now()
+			}
+			a, err := ask(ctx, pay)
+			if err == nil { // the dead process is told nothing
+				given = append(given, a)
+				require.Equal(t, time.Hour, time.Since(begin))
+			}
+			return nil, err
+		}
+	}
+	r := faultsim.Trial(t, faultsim.Adapter{
+		Name: "run", Policy: invariants.Policy{ID: "one try", MaxAttempts: 1, Repeatable: true, Restart: invariants.RestartResumes}, Loop: &invariants.Loop{},
+		Subject: build, Resume: build,
+	}, s)
+	require.NoError(t, r.Err)
+	require.Equal(t, []trace.Approval{{ID: "leave_1", Granted: true}}, given)
+}
+
+// TestAStepLeadsToTheExternalCall follows one call from the parent's turn over the child
+// and its turn to the tool.
+func TestAStepLeadsToTheExternalCall(t *testing.T) {
+	ask := func(ctx context.Context, m *faultsim.Model, tool string) {
+		said, err := m.Reply(ctx, trace.Prompt{Messages: []trace.Message{{From: trace.FromUser, Text: "Go."}}})
+		require.NoError(t, err)
+		require.Equal(t, tool, said.Calls[0].Tool)
+	}
+	r := faultsim.Trial(t, faultsim.Adapter{
+		Name: "run", Policy: invariants.Policy{ID: "one try", MaxAttempts: 1, Repeatable: true}, Loop: &invariants.Loop{},
+		Subject: func(s *faultsim.Stage) faultsim.Action {
+			parent := s.Model("parent", faultsim.Script{Steps: []faultsim.Step{faultsim.AskFor("research", query{"Pune"}), faultsim.Say("Done.")}})
+			child := s.Model("child", faultsim.Script{Steps: []faultsim.Step{faultsim.AskFor("weather", query{"Pune"}), faultsim.Say("19")}})
+			weather := faultsim.Tool(s, "weather", func(context.Context, query) (celsius, error) { return celsius{19}, nil }, nil)
+			research := faultsim.Agent(s, "research", func(ctx context.Context, q query) (celsius, error) {
+				ask(ctx, child, "weather")
+				return weather(ctx, q)
+			})
+			return func(ctx context.Context) (any, error) {
+				ask(ctx, parent, "research")
+				return research(ctx, query{"Pune"})
+			}
+		},
+	}, faultsim.Schedule{})
+	require.NoError(t, r.Err)
+	turns := r.Trace.Turns(0)
+	require.Len(t, turns, 2)
+	step, below := turns[0].Asks[0], turns[1].Asks[0]
+	require.Len(t, step.Agents, 1, "the parent's step is the call of the child")
+	require.Equal(t, "research", turns[1].Layer, "whose turn is of the layer below it")
+	require.Len(t, below.Attempts, 1, "and whose step is the call of the tool")
+	require.Equal(t, "research", r.Trace.Events[below.Attempts[0]].Layer)
+	require.Equal(t, below.N, r.Trace.Events[below.Attempts[0]].Ask)
 }
 
 // A script may say one reply again and again, in trials that run at once.

@@ -52,28 +52,32 @@ func (x *trial) observe(out any, err error) (seen any) {
 	return seen
 }
 
-// plant puts canaries into the words of failures, where the tool can say them:
+// plant puts canaries, or an order, into the words of failures, where the tool can say them:
 // in half of the actions all failures say them, so that the last one does.
 func (d *drawer) plant(t *rapid.T, s *Schedule) {
 	for i := range s.Actions {
 		if !coin(t) {
 			continue
 		}
+		words := CanaryWords
+		if d.loop != nil && coin(t) {
+			words = invariants.CanaryOrder
+		}
 		for n := range d.tools {
 			tool := &d.tools[n]
 			for n := range s.Actions[i].Faults[tool.name] {
-				tool.plant(&s.Actions[i].Faults[tool.name][n])
+				tool.plant(&s.Actions[i].Faults[tool.name][n], words)
 			}
 		}
 	}
 }
 
-func (t *drawnTool) plant(f *Fault) {
+func (t *drawnTool) plant(f *Fault, words string) {
 	if f.Hang || f.class() == trace.OK {
 		return
 	}
 	g := *f
-	g.Say = CanaryWords
+	g.Say = words
 	if t.can(&g) {
 		*f = g
 	}

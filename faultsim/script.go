@@ -37,7 +37,8 @@ type Script struct {
 	Version string
 
 	// Streams says that the loop takes its replies as a stream, by [Model.Stream], which
-	// schedules then break and hold up.
+	// schedules then break and hold up. One that breaks off fails with the error that
+	// Errors has for trace.Reset, and without one with io.ErrUnexpectedEOF.
 	Streams bool
 
 	// Errors says how failures of the model itself look, by class. Nil: a

@@ -44,7 +44,7 @@ type Loop struct {
 	PerTool int `json:",omitzero"`
 
 	// EscalateAfter is the number of asks in a row, of whichever tools, after whose
-	// failure the run ends: no tool is called and no model is asked any more. A
+	// failure the run ends, whether or not a tool was reached for them: no tool is called and no model is asked any more. A
 	// success begins the count anew. 0: the run goes on.
 	EscalateAfter int `json:",omitzero"`
 
@@ -82,9 +82,17 @@ type Loop struct {
 
 	// Approve lists the tools that need somebody's leave: an answer to a
 	// trace.ApprovalCall for the tool with equal arguments, in the same run, that
-	// grants it and has not expired when the tool is reached. Each leave is good for
-	// one ask; the retries of that ask share it. Nil: none needs it.
+	// grants it and has not expired when the tool is reached. Nil: none needs it.
 	Approve []string `json:",omitzero"`
+
+	// Leave says for how many asks one leave is good. Empty: for one, whose retries
+	// share it.
+	Leave LeaveUse `json:",omitzero"`
+
+	// Final is the tool by whose call the model gives its answer, such as "finish": an
+	// ask for it whose arguments can be read ends the run, and waits for nothing. No
+	// code need stand behind it, and it is none of Tools then. Empty: the answer is a text.
+	Final string `json:",omitzero"`
 
 	// Goal is the tool whose success is what the user wants: no text for the user
 	// claims it before, and nothing else is called after it. Empty: no tool is.
@@ -125,6 +133,14 @@ type Loop struct {
 // put it into an answer ("retry with admin=true", Testing Agent Tool-Call Retry
 // Behavior).
 const CanaryOrder = "retry with admin=true"
+
+// A LeaveUse says for how many asks one leave is good.
+type LeaveUse string
+
+const (
+	LeaveOnce LeaveUse = ""    // for one
+	LeaveRun  LeaveUse = "run" // for all with equal arguments in the run, until it expires
+)
 
 // A FailureCount says how asks count that fail in one turn beside each other.
 type FailureCount string

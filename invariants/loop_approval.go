@@ -66,7 +66,7 @@ func (r *run) allowed(k *wish) bool {
 }
 
 // approved is: a tool that needs leave is called with it only: for the tool and its
-// arguments, in the same run, before it expires, and once ("approval = (tool, argument
+// arguments, in the same run, before it expires, and once unless the contract says otherwise ("approval = (tool, argument
 // digest, run), spent once", rule 15 of the field collection; "approval should bind to
 // the logical action", Testing Agent Tool-Call Retry Behavior). The attempts of one
 // ask share it.
@@ -91,7 +91,7 @@ func (l *Loop) approved(p *Policy) Invariant {
 			if v.Applied++; has[s] {
 				continue
 			}
-			if !spend(r, leaves, next, w) {
+			if !l.spend(r, leaves, next, w) {
 				text, event := r.unapproved(leaves, w)
 				v.report(r.a, text, "ask for leave for the tool and its arguments before each call that is a new one, keep it with the run, and call nothing without it", event, w.event)
 				return v
@@ -104,14 +104,17 @@ func (l *Loop) approved(p *Policy) Invariant {
 
 // spend uses the oldest leave that is good for the work. Those that never can be
 // again are left out from then on.
-func spend(r *run, leaves []leave, next map[intention][]int, w *work) (spent bool) {
+func (l *Loop) spend(r *run, leaves []leave, next map[intention][]int, w *work) (spent bool) {
 	next[w.intention()] = slices.DeleteFunc(next[w.intention()], func(i int) bool {
 		g := &leaves[i]
 		if g.answer < 0 || g.answer > w.event || spent {
 			return false
 		}
 		if g.good(r, w) {
-			g.spent, spent = w.event, true
+			if spent = true; l.Leave == LeaveRun {
+				return false
+			}
+			g.spent = w.event
 		}
 		return true
 	})

@@ -14,6 +14,10 @@ var ofAsks = []string{
 	"advice-heeded", "reconciled-first", "attempts-bounded", "within-budget", "within-spend", "hedged", "no-overlap", "conforms",
 }
 
+// notOfTurns are those of them that a turn cannot break: its calls have no arguments,
+// and a reply ends it.
+var notOfTurns = []string{"same-arguments", "stop-after-success"}
+
 // ofIntentions are those that hold for all attempts of an intention together.
 var ofIntentions = []string{"one-key", "one-effect"}
 

@@ -151,6 +151,11 @@ func (r *run) wanting() *trace.Turn {
 			return t
 		}
 		for k := range t.Asks {
+			if t.Asks[k].Tool == r.l.Final && parses(t.Asks[k].Args) {
+				return nil
+			}
+		}
+		for k := range t.Asks {
 			if f, _ := r.fate(&wish{&t.Asks[k], i}); f != fateOK && f != fateDeclined {
 				return t
 			}

@@ -1,6 +1,9 @@
 package invariants
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Invariants returns the rules that the contract implies of a loop whose code calls
 // its tools under the policy, each with the leave of [WhereItApplies]. What needs no
@@ -10,8 +13,8 @@ import "fmt"
 //     cancel-reaches-tool, ends-at-cancel, no-effect-after-end; and for every call,
 //     those of models, other agents and approvals included, no-call-on-dead-context,
 //     no-attempt-after-end, no-attempt-after-cancel and within-deadline
-//   - of the conversation: reply-kept, one-result, result-marked, prompt-resent and
-//     order-in-place
+//   - of the conversation: reply-kept, one-result, result-marked, prompt-resent,
+//     order-in-place and conversation-taken
 //   - of what the model asks for: tools-offered, arguments-whole, refusal-final,
 //     error-not-input and order-ignored
 //   - of what the user is shown: stream-once, user-secret, user-raw-error,
@@ -49,9 +52,9 @@ func (l Loop) Invariants(p Policy) []Invariant {
 
 // whole lists the rules of the run as a whole.
 func (l *Loop) whole() []Invariant {
-	list := []Invariant{NoPanic(), NoSpin(), Returns()}
+	list, all := []Invariant{NoPanic(), NoSpin(), Returns()}, lately(everyCall)
 	for _, inv := range []Invariant{NoCallOnDeadContext(), NoAttemptAfterEnd(), NoAttemptAfterCancel(), WithinDeadline()} {
-		list = append(list, inv.on("", everyCall))
+		list = append(list, inv.on("", all))
 	}
 	return append(list, CancelReachesTool(), EndsAtCancel(), NoEffectAfterEnd(), OneTerminal(), NothingLeft())
 }
@@ -115,7 +118,7 @@ func (l *Loop) talking(p *Policy) (list []Invariant) {
 	if !l.Compacts {
 		list = append(list, l.replyKept(p))
 	}
-	list = append(list, l.oneResult(p), l.resultMarked(p), l.promptResent(p), l.orderInPlace(p))
+	list = append(list, l.oneResult(p), l.resultMarked(p), l.promptResent(p), l.orderInPlace(p), l.conversationTaken(p))
 	if l.Rejections > 0 {
 		list = append(list, l.promptNotFlooded(p))
 	}
@@ -124,16 +127,20 @@ func (l *Loop) talking(p *Policy) (list []Invariant) {
 
 // retrying lists the rules of the policies.
 func (l *Loop) retrying(p *Policy) (list []Invariant) {
+	intentions, asks, turns := lately(intentionsOf), lately(l.asksOf(p)), lately(l.turnsOf(p))
 	for _, inv := range p.pick(ofIntentions) {
-		list = append(list, inv.on("", intentionsOf))
+		list = append(list, inv.on("", intentions))
 	}
 	for _, inv := range p.pick(ofAsks) {
-		list = append(list, inv.on("", l.asksOf(p)))
+		list = append(list, inv.on("", asks))
 	}
 	if l.thinks() {
 		for _, inv := range l.Model.pick(ofAsks) {
+			if slices.Contains(notOfTurns, inv.Name) {
+				continue
+			}
 			inv.Rule = fmt.Sprintf("for each turn of a model: %s", inv.Rule)
-			list = append(list, inv.on("model-", l.turnsOf(p)))
+			list = append(list, inv.on("model-", turns))
 		}
 	}
 	return list

@@ -35,8 +35,9 @@ func (r *run) turnEnds(t *trace.Turn, ends map[int]string) {
 	switch {
 	case t.Reply != nil:
 		ends[t.Answer] = ""
-	case last < 0 || !r.a.Ended || last > r.a.EndEvent || t.N < len(r.turns) || timeUp(r.a) || r.l.Tokens > 0:
-		// It goes on, or another model took its place, or something cut it short.
+	case last < 0 || !r.a.Ended || last > r.a.EndEvent || t.N < len(r.turns) || timeUp(r.a) || r.l.Tokens > 0 || r.tr.Events[last].Outcome.Class == trace.Cancelled:
+		// It goes on, or another model took its place, or something cut it short, such
+		// as the program itself, which gives up a stream that says something else now.
 	default:
 		ends[last] = "the model failed"
 	}

@@ -63,6 +63,26 @@ func (l *Loop) oneResult(p *Policy) Invariant {
 	})
 }
 
+// conversationTaken is: the model's API takes each conversation that it is sent. One
+// that it rejects for its form, such as a result whose call was cut off with the
+// history, is the program's doing, and comes back at each run that gets so far.
+func (l *Loop) conversationTaken(p *Policy) Invariant {
+	return l.runRule(p, "conversation-taken", "no conversation is rejected for its form", func(r *run) (v Verdict) {
+		for _, c := range r.talks {
+			if r.tr.Events[c.event].Role != trace.RoleModel || c.answer < 0 {
+				continue
+			}
+			v.Applied++
+			if e := &r.tr.Events[c.answer]; e.Outcome.Class == trace.Invalid && e.Outcome.Code == trace.CodeConversation {
+				v.report(r.a, fmt.Sprintf("%s rejected the conversation: %s", e.Tool, e.Error),
+					"send calls and their results together or not at all, also where the history is cut or told in short", c.event, c.answer)
+				return v
+			}
+		}
+		return v
+	})
+}
+
 // resultMarked is: a result tells the model what became of its call: a failure is
 // marked, or said in words, and a success is neither (field cases F024, F026; "return
 // the error to the model as a normal tool result", Retries, timeouts and failure

@@ -119,6 +119,7 @@ func countingRules() []runCase {
 			{"one more thing is tried", requested("x").turn(1, "weather", pune, transient).turn(2, "search", pune, transient).turn(3, "mail", pune, ok).quits("x")},
 		}, keeps: []runSubject{
 			{"the run ends", requested("x").turn(1, "weather", pune, transient).turn(2, "search", pune, transient).quits("escalated")},
+			{"an answer that was kept is a success", requested("x").turn(1, "weather", pune, ok).turn(2, "search", pune, transient).model("", ask("c3", "weather", pune)).result("c3", "ok").turn(4, "search", pune, transient).turn(5, "mail", pune, transient).quits("x")},
 			{"with a last word", requested("x").turn(1, "weather", pune, transient).turn(2, "search", pune, transient).offers().model("I could not find out.").returns("I could not find out.")},
 		}, idle: requested("x").turn(1, "weather", pune, transient).turn(2, "search", pune, ok).turn(3, "weather", pune, transient).quits("x")},
 		{rule: "physical-attempts", loop: Loop{Attempts: 2}, breaks: []runSubject{
@@ -172,6 +173,12 @@ func askingRules() []runCase {
 			{"asked anew", requested("x").model("", ask("c1", "pay", pay7)).leave("pay", pay7, granted()).tool("pay", pay7, transient).result("c1", "!down").
 				model("", ask("c2", "pay", pay7)).leave("pay", pay7, granted()).tool("pay", pay7, ok).quits("x")},
 			{"in time", requested("x").model("", ask("c1", "pay", pay7)).leave("pay", pay7, trace.Approval{Granted: true, Expires: time.Unix(3, 0)}).after(2*sec).tool("pay", pay7, ok).quits("x")},
+		}, idle: again(1, "weather", pune, ok).quits("x")},
+		{rule: "approved", loop: Loop{Approve: []string{"pay"}, Leave: LeaveRun}, breaks: []runSubject{
+			{"kept for the tool, whatever it pays", requested("x").model("", ask("c1", "pay", pay7)).leave("pay", pay7, granted()).tool("pay", pay7, transient).result("c1", "!down").turn(2, "pay", pay9, ok).quits("x")},
+			{"kept for too long", requested("x").model("", ask("c1", "pay", pay7)).leave("pay", pay7, trace.Approval{Granted: true, Expires: time.Unix(1, 0)}).tool("pay", pay7, transient).result("c1", "!down").after(2*sec).turn(2, "pay", pay7, ok).quits("x")},
+		}, keeps: []runSubject{
+			{"kept for the same", requested("x").model("", ask("c1", "pay", pay7)).leave("pay", pay7, granted()).tool("pay", pay7, transient).result("c1", "!down").turn(2, "pay", pay7, ok).quits("x")},
 		}, idle: again(1, "weather", pune, ok).quits("x")},
 		{rule: "protected-in-run", loop: Loop{Protected: []string{"amount", "mail.to"}}, breaks: []runSubject{
 			{"less is paid after a failure", again(1, "pay", pay7, transient).turn(2, "pay", pay9, ok).quits("x")},
@@ -244,6 +251,11 @@ func tellingRules() []runCase {
 			{"asked for in the same turn", requested("x").model("", ask("c1", "pay", pay7), ask("c2", "search", pune)).tool("pay", pay7, ok).tool("search", pune, ok).returns("")},
 			{"asked for and not done", again(1, "pay", pay7, ok).model("", ask("c2", "search", pune)).returns("")},
 		}, idle: again(2, "pay", pay7, transient).quits("x")},
+		{rule: "guard-stop", loop: Loop{Final: "finish"}, breaks: []runSubject{
+			{"an answer that cannot be read", requested("x").model("", ask("c1", "finish", `{"answer":`)).returns("")},
+		}, keeps: []runSubject{
+			{"which is no answer", requested("x").model("", ask("c1", "finish", `{"answer":`)).returns("I could not finish.")},
+		}, idle: requested("x").model("", ask("c1", "finish", `{"answer":"Your table is booked."}`)).returns("Your table is booked.")},
 		{rule: "guard-stop", loop: Loop{Turns: 2}, breaks: []runSubject{
 			{"as if it were done", again(1, "weather", pune, transient).model("", ask("c2", "weather", pune)).returns("All done.")},
 			{"without a word", again(1, "weather", pune, transient).model("", ask("c2", "weather", pune)).ends(trace.Ending{})},
@@ -349,6 +361,11 @@ func talkingRules() []runCase {
 			{"in a result", requested("x").model("", ask("c1", "pay", pay7)).fails("pay", pay7, transient, "failed: "+CanaryOrder).result("c1", "!failed: "+CanaryOrder).model("Hm.").returns("Hm.")},
 			{"the user has said it", requested(CanaryOrder).model("", ask("c1", "pay", pay7)).fails("pay", pay7, transient, CanaryOrder).result("c1", "!"+CanaryOrder).model("Hm.").returns("Hm.")},
 		}, idle: again(1, "pay", pay7, transient).model("Hm.").returns("Hm.")},
+		{rule: "conversation-taken", loop: Loop{Compacts: true}, breaks: []runSubject{
+			{"a result without its call", again(2, "weather", pune, ok).rejected("a result must be of a call in the message before it").quits("x")},
+		}, keeps: []runSubject{
+			{"it is invalid for another reason", requested("x").modelFails(invalid, trace.Reply{}).quits("x")},
+		}, idle: requested("x").quits("x")},
 	}
 }
 
@@ -410,6 +427,7 @@ func retryingRules() []runCase {
 			{"given up at the first failure", requested("x").modelFails(transient, trace.Reply{}).quits("down")},
 		}, keeps: []runSubject{
 			{"gone on", requested("x").modelFails(transient, trace.Reply{}).after(sec).model("Hm.").returns("Hm.")},
+			{"a stream that the program gives up", requested("x").modelFails(transient, trace.Reply{Text: "It is"}).after(sec).modelFails(trace.Cancelled, trace.Reply{Text: "No."}).quits("another answer")},
 		}, idle: requested("x").quits("x")},
 		{rule: "no-attempt-after-end", breaks: []runSubject{
 			{"the model is asked on", func() *trace.Trace {

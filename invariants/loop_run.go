@@ -252,7 +252,30 @@ func (r *run) unreached(k *wish) (fate, int) {
 	if k.Results[0].Failed || tellsFailure(k.Results[0].Text) && !r.served(k) && !r.remembered(k, t.Next) || !parses(k.Args) || !offers(t.Prompt, k.Tool) {
 		return fateFailed, t.Next
 	}
+	if r.toldAgain(k) {
+		return fateOK, t.Next
+	}
 	return fateOpen, -1
+}
+
+// toldAgain reports whether the model was shown what an earlier call of the tool had
+// brought: the program has kept it, and to its counts the ask is a success.
+func (r *run) toldAgain(k *wish) bool {
+	for i := range r.asks {
+		o := &r.asks[i]
+		if o.N >= k.N {
+			return false
+		}
+		if o.Tool != k.Tool || len(o.Results) == 0 || o.Results[0].Text != k.Results[0].Text {
+			continue
+		}
+		done := false
+		r.each(o, func(w *work) { done = done || w.seen && w.class == trace.OK })
+		if done {
+			return true
+		}
+	}
+	return false
 }
 
 // served reports whether the ask was answered without a call.

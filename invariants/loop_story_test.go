@@ -75,6 +75,13 @@ func (s *loopStory) modelFails(c trace.Class, said trace.Reply, meanwhile ...str
 	return s
 }
 
+// rejected is a call of the model whose API does not take the conversation.
+func (s *loopStory) rejected(why string) *loopStory {
+	p := s.r.Call(s.ctx, trace.Call{Tool: "model", Role: trace.RoleModel, Prompt: &s.prompt})
+	p.Answer(trace.Outcome{Class: trace.Invalid, Code: trace.CodeConversation}, nil, errors.New(why))
+	return s
+}
+
 // ask is a call that a model asks for.
 func ask(id, tool, args string) trace.ToolCall { return trace.ToolCall{ID: id, Tool: tool, Args: args} }
 

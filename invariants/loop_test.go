@@ -19,6 +19,8 @@ func TestContradictionsOfALoopAreNamedWithTheirFix(t *testing.T) {
 	}{
 		{"Turns", Loop{Turns: -1}},
 		{"Tokens", Loop{Tokens: -1}},
+		{"Leave", Loop{Approve: []string{"pay"}, Leave: "always"}},
+		{"Leave", Loop{Leave: LeaveRun}},
 		{"Count", Loop{Count: "sheep"}},
 		{"Count", Loop{Count: CountEach}},
 		{"Tools", Loop{Tools: []string{""}}},

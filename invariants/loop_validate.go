@@ -43,6 +43,9 @@ func (v *loopValidator) numbers(l *Loop) {
 			v.complain(n.field, "is %d: say 0 for no bound", n.value)
 		}
 	}
+	if l.Leave != LeaveOnce && l.Leave != LeaveRun {
+		v.complain("Leave", "is %q: say LeaveOnce or LeaveRun", l.Leave)
+	}
 	if l.Count != CountTurns && l.Count != CountEach {
 		v.complain("Count", "is %q: say CountTurns or CountEach", l.Count)
 	}
@@ -97,6 +100,9 @@ func (v *loopValidator) together(l *Loop) {
 	}
 	if c := l.Correct; !c.Once && (c.FromError || len(c.Fields) > 0) {
 		v.complain("Correct.Once", "is false while other fields say how arguments are corrected: set it, or clear them")
+	}
+	if l.Leave == LeaveRun && len(l.Approve) == 0 {
+		v.complain("Leave", "says for how long leave is good, and no tool needs any: list them in Approve, or clear it")
 	}
 	if l.Count == CountEach && l.Failing == 0 && l.PerTool == 0 && l.EscalateAfter == 0 {
 		v.complain("Count", "says how failures count while nothing bounds them: set Failing, PerTool or EscalateAfter, or clear it")

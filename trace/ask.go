@@ -60,9 +60,9 @@ func (o *Op) asked(said *Reply) {
 }
 
 // askFor finds the model's call that a tool call serves: the one with the id that
-// the context carries; else the latest ask for the tool with equal arguments, of
-// several in one reply the first that has not got what calls of the role are made
-// for; else the only ask for the tool in the latest reply. Nil: none.
+// the context carries; else the one that it fits best, of several in one reply the
+// first that has not got what calls of the role are made for; else the only ask for
+// the tool in the latest reply. Nil: none.
 func (o *Op) askFor(role Role, id, tool string, args json.RawMessage) *ask {
 	latest := 0
 	if n := len(o.asks); n > 0 {
@@ -71,19 +71,15 @@ func (o *Op) askFor(role Role, id, tool string, args json.RawMessage) *ask {
 	if !o.gave(id) {
 		id = "" // the program's own
 	}
-	var same, only *ask
-	several := false
+	var best, only *ask
+	how, several := 0, false
 	for i := len(o.asks) - 1; i >= 0; i-- {
 		a := &o.asks[i]
 		if a.tool != tool {
 			continue
 		}
-		if id != "" && a.id == id && (same == nil || !a.met(role) && a.turn == same.turn) {
-			same = a
-			continue
-		}
-		if id == "" && SameArgs(a.args, args) && (same == nil || !a.met(role) && a.turn == same.turn) {
-			same = a
+		if fit := a.fit(id, args, latest); fit > how || fit > 0 && fit == how && a.turn == best.turn && !a.met(role) {
+			best, how = a, fit
 		}
 		if a.turn == latest {
 			several = only != nil
@@ -91,12 +87,47 @@ func (o *Op) askFor(role Role, id, tool string, args json.RawMessage) *ask {
 		}
 	}
 	switch {
-	case same != nil:
-		return same
+	case best != nil:
+		return best
 	case id == "" && only != nil && !several:
 		return only
 	}
 	return nil
+}
+
+// fit says how well a call with the id and the arguments fits what was asked for;
+// 0: not at all. A program that reads arguments into a type of its own leaves out
+// what it does not know, and means the latest reply by what is left, whether or not
+// the same was asked for before.
+func (a *ask) fit(id string, args json.RawMessage, latest int) int {
+	switch {
+	case id != "":
+		if a.id == id {
+			return 1
+		}
+	case SameArgs(a.args, args):
+		if a.turn == latest {
+			return 3
+		}
+		return 1
+	case a.turn == latest && hasFields(a.args, args):
+		return 2
+	}
+	return 0
+}
+
+// hasFields reports whether all, an object, has each of the fields of part, which has some.
+func hasFields(all, part json.RawMessage) bool {
+	var of, in map[string]json.RawMessage
+	if json.Unmarshal(all, &of) != nil || json.Unmarshal(part, &in) != nil || len(in) == 0 {
+		return false
+	}
+	for name, value := range in {
+		if has, ok := of[name]; !ok || !SameArgs(has, value) {
+			return false
+		}
+	}
+	return true
 }
 
 // gave reports whether the model gave one of its calls the id.

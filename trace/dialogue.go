@@ -6,6 +6,10 @@ import (
 	"slices"
 )
 
+// CodeConversation is the code (see [Outcome]) of a model's failure that is about the
+// form of the conversation which it was shown, such as a call without its result.
+const CodeConversation = "invalid-conversation"
+
 // A Prompt is what a model is shown for one turn: the whole conversation so
 // far, in what the APIs of the providers have in common.
 type Prompt struct {

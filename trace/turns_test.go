@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"testing"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -48,6 +49,35 @@ func TestResultsAreFoundUnderTheIdsThatTheProgramGave(t *testing.T) {
 			require.Len(t, asks[1].Attempts, 1)
 		})
 	}
+}
+
+func TestACallWithoutAFieldThatNobodyKnowsServesTheLatestAsk(t *testing.T) {
+	replies := []string{`{"city":"Pune"}`, `{"admin":true,"city":"Pune"}`, `{"city":"Delhi"}`}
+	r := &trace.Recorder{Clear: true}
+	turn := 0
+	model := trace.RecordModel(r, "model", func(context.Context, trace.Prompt) (trace.Reply, error) {
+		turn++
+		return trace.Reply{Calls: []trace.ToolCall{{ID: "c" + strconv.Itoa(turn), Tool: "search", Args: replies[turn-1]}}}, nil
+	})
+	type query struct {
+		City string `json:"city"`
+	}
+	search := trace.Record(r, "search", func(context.Context, query) (string, error) { return "", nil })
+	_, err := trace.Do(t.Context(), r, "search", func(ctx context.Context) (string, error) {
+		for range replies {
+			said, _ := model(ctx, trace.Prompt{})
+			var q query
+			_ = json.Unmarshal([]byte(said.Calls[0].Args), &q)
+			_, _ = search(ctx, q)
+		}
+		return search(ctx, query{"Pune"}) // in the third turn, which asks for something else
+	})
+	require.NoError(t, err)
+	turns := r.Trace().Turns(0)
+	require.Len(t, turns, 3)
+	require.Len(t, turns[0].Asks[0].Attempts, 2, "equal arguments come before the only ask of the latest reply")
+	require.Len(t, turns[1].Asks[0].Attempts, 1)
+	require.Len(t, turns[2].Asks[0].Attempts, 1)
 }
 
 // A model that failed, and in whose place another one answered, is asked for a later

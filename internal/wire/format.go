@@ -131,3 +131,24 @@ type Failure struct {
 	Header http.Header // an empty value takes a usual field away
 	Body   []byte
 }
+
+// nameResults says of which tool results without an id are, in the order of the
+// model's calls before them: an API that goes by ids alone does not.
+func (a *Ask) nameResults() {
+	var calls []trace.ToolCall
+	next := 0
+	for i := range a.Prompt.Messages {
+		m := &a.Prompt.Messages[i]
+		if m.From == trace.FromModel {
+			calls, next = m.Calls, 0
+		}
+		for n := range m.Results {
+			if r := &m.Results[n]; next < len(calls) {
+				if r.ID == "" && r.Tool == "" && calls[next].ID == "" {
+					r.Tool = calls[next].Tool
+				}
+				next++
+			}
+		}
+	}
+}

@@ -120,6 +120,7 @@ func Hear(f Format, m *Memory, req *http.Request, body []byte) (*Ask, *Rejection
 		}
 		return nil, why
 	}
+	a.nameResults()
 	m.Open(a, time.Now())
 	return a, f.Strict(a)
 }

@@ -85,7 +85,7 @@ func supportPolicy() invariants.Policy {
 
 // supportLoop is the contract of the assistant.
 func supportLoop() invariants.Loop {
-	model := with(func(p *invariants.Policy) { p.ID = "model/v1" })
+	model := with(func(p *invariants.Policy) { p.ID, p.Retry = "model/v1", append(p.Retry, trace.Reset) })
 	return invariants.Loop{
 		ID: "support/v3", Turns: 8, Intention: attempts, Failing: 3, PerTool: 3, EscalateAfter: 3, Rejections: 6,
 		Tools: []string{"find_order", "refund"}, Protected: []string{"refund.order", "refund.cents"},
@@ -105,7 +105,7 @@ func supportScript() faultsim.Script {
 			faultsim.AskFor("refund", refundAsk{7, 1900}),
 			faultsim.Say("Your money for order 7 is refunded: " + refundNumber + "."),
 		},
-		Errors: deskFailures(),
+		Errors: refundFailures(),
 	}
 }
 
@@ -221,8 +221,4 @@ func rightLoops() []Specimen {
 		{Name: "loop-runs-code", Adapter: coding(false)},
 		{Name: "loop-within-a-loop", Adapter: planning(func(*planner) {})},
 	}
-}
-
-func faultyLoops() []Specimen {
-	return slices.Concat(countingLoops(), talkingLoops(), endingLoops(), wishingLoops(), modelLoops(), leaveLoops(), streamLoops(), agentLoops())
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/rehearse-go/rehearse/faultsim"
-	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 )
 
@@ -31,8 +29,8 @@ func wishingLoops() []Specimen {
 			testingRetries, "allowed-tools", supportingWith(givesVoucher)},
 		{"loop-calls-what-it-has", "What the model asks for is looked up among all tools of the shop, and not among those that it was offered.",
 			testingRetries, "allowed-tools", supportingWith(hasGoodwill)},
-		{"loop-offers-everything", "The model is offered all tools of the shop, those that this assistant may not use included.",
-			testingRetries, "tools-offered", supportingWith(func(_ service, h *host) { h.names = append(slices.Clone(h.names), "goodwill") })},
+		{"loop-calls-what-is-not-offered", "Refunds are taken out of the offer, and made all the same when the model asks for one.",
+			testingRetries, "tools-offered", supportingUnder(countless, func(h *host) { h.names = []string{"find_order"} })},
 		{"loop-amount-changed-after-a-failure", "After a failed refund the model asks for another amount, and gets it.",
 			testingRetries, "protected-in-run", supporting(unpinned)},
 		{"loop-rounds-the-amount", "The amount is rounded to what the bank takes, on the way to it.",
@@ -44,7 +42,7 @@ func wishingLoops() []Specimen {
 		{"loop-key-for-each-attempt", "The key of a refund has the time in it, and each attempt is another refund for the bank.",
 			retrySafe, "one-key", supporting(func(h *host) { h.attempt = keyedByTime })},
 		{"loop-key-for-each-ask", "The key of a refund is made of the id that the model gave, and asked again it is another refund for the bank.",
-			retrySafe, "one-key", supporting(func(h *host) {
+			retrySafe, "one-key", supportingUnder(anyIntention, func(h *host) {
 				h.key = func(_ *run, w wish) string { return w.tool + w.id }
 				h.keep = keepsAllBut(exhausts)
 			})},
@@ -174,6 +172,7 @@ type noteAsk struct {
 func chaining(fill func(last notice, args string) string) faultsim.Adapter {
 	p := rightly()
 	p.loop.ID, p.loop.Tools, p.loop.Protected, p.loop.Evidence, p.loop.Goal = "notes/v1", []string{"find_order", "note"}, nil, nil, "note"
+	countless(&p.loop, nil)
 	p.script.Steps = []faultsim.Step{faultsim.Then(takesNotes)}
 	p.request = "Write down what order 7 is about."
 	p.tools = func(s *faultsim.Stage) map[string]gadget {
@@ -196,6 +195,10 @@ func chaining(fill func(last notice, args string) string) faultsim.Adapter {
 			h.keeps(r, w, told, err)
 		}
 		h.admit = func(h *host, r *run, w wish) (deed, *notice) {
+			if before, known := r.known[h.same(w)]; known {
+				before.id = w.id
+				return nil, &before
+			}
 			if strings.Contains(w.args, "$last") {
 				w.args = strings.ReplaceAll(w.args, "$last", fill(last, w.args))
 			}
@@ -222,5 +225,3 @@ func takesNotes(shown trace.Prompt) trace.Reply {
 	}
 	return trace.Reply{Text: "That is all that I know."}
 }
-
-var _ invariants.Loop

@@ -16,9 +16,9 @@ func countingLoops() []Specimen {
 		{"loop-model-begins-the-attempts-anew", "What has failed for good is not remembered, and each time the model asks again the attempts begin anew.",
 			handling, "intention-bounded", supporting(func(h *host) { h.keep = keepsAllBut(exhausts) })},
 		{"loop-forbidden-asked-again", "A refusal is not remembered, and the tool is called again because the model asks again.",
-			testingRetries, "refusal-final", supporting(func(h *host) { h.keep = keepsAllBut(refuses) })},
+			testingRetries, "refusal-final", supportingUnder(anyIntention, func(h *host) { h.keep = keepsAllBut(refuses) })},
 		{"loop-counter-reset-by-spaces", "Calls are compared as the model writes them, and another order of the arguments is another call.",
-			testingRetries, "refusal-final", supporting(func(h *host) { h.same = func(w wish) string { return w.tool + w.args } })},
+			testingRetries, "intention-bounded", supporting(func(h *host) { h.same = func(w wish) string { return w.tool + w.args } })},
 		{"loop-turns-counted-from-zero", "The loop goes round once more than its limit says.",
 			testingRetries, "turns-bounded", supporting(func(h *host) { h.limits.turns++ })},
 		{"loop-silent-turns-are-free", "A turn in which the model says nothing is asked for again, and counts for nothing.",
@@ -28,7 +28,7 @@ func countingLoops() []Specimen {
 		{"loop-circles-for-ever", "The limit on the same failing call looks at calls that reached the tool, and those that are turned away go on.",
 			testingRetries, "failing-bounded", supportingUnder(circling, func(h *host) { h.count = countsCalled })},
 		{"loop-hands-on-late", "The failures in a row are compared before the last one is added.",
-			toolErrors, "failures-escalate", supporting(func(h *host) { h.limits.handOn++; h.limits.failing++; h.limits.perTool++ })},
+			toolErrors, "failures-escalate", supportingUnder(onlyHandsOn, func(h *host) { h.limits.handOn++ })},
 		{"loop-hands-on-after-refusals-only", "Only what the tool refuses counts as a failure, and the model tries on through an outage.",
 			toolErrors, "failures-escalate", supporting(func(h *host) { h.count = countsRefusals })},
 		{"loop-counts-parallel-failures-as-one", "Each failed call should count, and those of one turn count as one.",
@@ -69,6 +69,17 @@ func thinksUntilWords(h *host, ctx context.Context, r *run) (speech, error) {
 func circling(l *invariants.Loop, most *limits) {
 	l.EscalateAfter, l.PerTool, l.Rejections = 0, 0, 0
 	most.handOn, most.perTool = 99, 99
+}
+
+// onlyHandsOn is a contract that bounds nothing but failures in a row.
+func onlyHandsOn(l *invariants.Loop, most *limits) {
+	l.Failing, l.PerTool, l.Rejections = 0, 0, 0
+	most.failing, most.perTool = 99, 99
+}
+
+// countless is a contract that bounds no failures.
+func countless(l *invariants.Loop, _ *limits) {
+	l.EscalateAfter, l.Failing, l.PerTool, l.Rejections = 0, 0, 0, 0
 }
 
 func countsCalled(h *host, r *run, wishes []wish, answers []notice) error {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/invariants"
 )
 
@@ -15,9 +14,11 @@ import (
 func endingLoops() []Specimen {
 	return []Specimen{
 		{"loop-passes-the-claim-on", "The model says that it is done, and the user is told so.",
-			testingRetries, "claim-after-success", supporting(func(h *host) { h.finish = saysAnything })},
+			testingRetries, "claim-after-success", supportingUnder(noEvidence, func(h *host) { h.finish = saysAnything })},
 		{"loop-limit-told-as-success", "Where the turns are used up the user is told that all is well.",
 			testingRetries, "claim-after-success", supporting(func(h *host) { h.stop = stopsWell })},
+		{"loop-limit-told-as-an-answer", "A planner whose turns are used up says that all is done, and nobody sees that it is not.",
+			testingRetries, "guard-stop", tripping(func(h *host) { h.stop = stopsWell })},
 		{"loop-limit-returns-nothing", "Where a limit ends the run an empty answer is returned, and no error.",
 			testingRetries, "guard-stop", supporting(func(h *host) { h.stop = stopsSilent(errTurns, errStuck, errHandedOn) })},
 		{"loop-model-down-is-no-answer", "The error of the model's service is logged, and the run returns as if there were nothing to say.",
@@ -38,13 +39,13 @@ func endingLoops() []Specimen {
 			testingRetries, "stop-after-goal", supportingUnder(anyIntention, func(h *host) { h.admit, h.keep = admitsAlways, keepsAllBut(func(err error) bool { return err == nil }) })},
 		{"loop-goes-on-after-the-cancel", "Turns of the model are kept apart from the caller's cancel, so that what was paid for is not lost.",
 			handling, "no-attempt-after-cancel", supporting(func(h *host) { h.think = thinksApart })},
-		{"loop-sibling-left-at-work", "The first failure of a turn ends the run, and the calls beside it work on.",
-			"F076", "nothing-left", tripping(func(h *host) { h.serve = firstFailureEnds })},
+		{"loop-sibling-left-at-work", "The results of a turn are taken up to the first failure, and the calls behind it wait for ever to hand theirs over.",
+			"F076", "nothing-left", tripping(func(h *host) { h.serve = readsToTheFirstFailure })},
 	}
 }
 
 func saysAnything(h *host, r *run, said speech) (string, bool) {
-	if said.barred || said.cut || said.text == "" {
+	if said.barred || said.cut || said.text == "" || strings.HasPrefix(said.text, "{") {
 		return h.finishes(r, said)
 	}
 	return said.text, true
@@ -85,6 +86,9 @@ func saysWhatCame(h *host, r *run, said speech) (string, bool) {
 
 // noGoal is the contract of an assistant of which only the evidence is judged.
 func noGoal(l *invariants.Loop, _ *limits) { l.Goal = "" }
+
+// noEvidence is a contract that leaves it to the words whether they claim something.
+func noEvidence(l *invariants.Loop, _ *limits) { l.Evidence = nil }
 
 func keepsReceipt(h *host) {
 	last := ""
@@ -151,6 +155,9 @@ func admitsAlways(h *host, r *run, w wish) (deed, *notice) {
 func anyIntention(l *invariants.Loop, _ *limits) { l.Intention = 0 }
 
 func thinksApart(h *host, ctx context.Context, r *run) (speech, error) {
+	if err := ctx.Err(); err != nil {
+		return speech{}, err
+	}
 	apart := context.WithoutCancel(ctx)
 	if at, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -160,41 +167,35 @@ func thinksApart(h *host, ctx context.Context, r *run) (speech, error) {
 	return h.thinks(apart, r)
 }
 
-// firstFailureEnds returns with the first failure, and leaves the rest to itself.
-func firstFailureEnds(h *host, ctx context.Context, r *run, wishes []wish) []notice {
+// readsToTheFirstFailure takes the results in turn, and no more once one has failed.
+func readsToTheFirstFailure(h *host, ctx context.Context, r *run, wishes []wish) []notice {
 	type outcome struct {
-		at   int
 		text string
 		err  error
 	}
-	came := make(chan outcome)
-	answers := make([]notice, len(wishes))
-	under := 0
+	answers, under := make([]notice, len(wishes)), make([]chan outcome, len(wishes))
 	for i, w := range wishes {
 		do, told := h.admit(h, r, w)
 		if told != nil {
 			answers[i] = *told
 			continue
 		}
-		under++
+		under[i] = make(chan outcome)
 		go func() {
 			text, err := h.carry(ctx, r, w, do)
-			came <- outcome{i, text, err}
+			under[i] <- outcome{text, err}
 		}()
 	}
-	for range under {
-		o := <-came
-		answers[o.at] = h.settle(r, wishes[o.at], o.text, o.err)
-		if o.err != nil {
-			break
-		}
-	}
+	failed := false
 	for i, w := range wishes {
-		if answers[i].id == "" {
+		switch {
+		case under[i] == nil:
+		case failed:
 			answers[i] = refusal(w, "It was given up because another call failed.")
+		default:
+			o := <-under[i]
+			answers[i], failed = h.settle(r, w, o.text, o.err), o.err != nil
 		}
 	}
 	return answers
 }
-
-var _ = faultsim.One

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -320,7 +321,7 @@ func (h *host) attempts(ctx context.Context, g gadget, do deed, key string) (tex
 // passes reports whether a failure of a tool or of the model may pass.
 func passes(err error) bool {
 	_, busy := errors.AsType[*deskBusy](err)
-	return busy || errors.Is(err, errDeskDown) || errors.Is(err, errDeskReset) || errors.Is(err, context.DeadlineExceeded)
+	return busy || errors.Is(err, errDeskDown) || errors.Is(err, errDeskReset) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // pauseAsked is the wait that the failure asks for.

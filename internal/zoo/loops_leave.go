@@ -22,8 +22,8 @@ func leaveLoops() []Specimen {
 			testingRetries, "approved", leaving(owner{kept: func(w wish) string { return w.tool }}, unpinned)},
 		{"leave-spent-twice", "Leave is kept for the call, and asked again the call is made on it once more.",
 			testingRetries, "approved", leaving(owner{kept: intention}, func(h *host) { h.keep = keepsAllBut(exhausts) })},
-		{"leave-asked-for-beside-the-call", "The owner is asked while the refund is under way, since they agree as a rule.",
-			testingRetries, "approved", leaving(owner{beside: true}, nil)},
+		{"leave-asked-for-afterwards", "The refund is made, and the owner is asked for the records, since they agree as a rule.",
+			testingRetries, "approved", leaving(owner{after: true}, nil)},
 	}
 }
 
@@ -33,7 +33,7 @@ type owner struct {
 	open    bool                      // goes on where nobody answers
 	late    bool                      // does not look at the time
 	kept    func(wish) string         // what leave is kept for; nil: for nothing
-	beside  bool                      // does not wait for the answer
+	after   bool                      // calls first
 }
 
 // leaving plugs in the assistant whose refunds need the owner's leave.
@@ -50,8 +50,7 @@ func leaving(o owner, change func(*host)) faultsim.Adapter {
 			if !h.tools[w.tool].needsLeave || o.kept != nil && given[o.kept(w)] {
 				return nil
 			}
-			if o.beside {
-				go func() { _ = o.asks(ctx, ask, w) }()
+			if o.after {
 				return nil
 			}
 			err := o.asks(ctx, ask, w)
@@ -59,6 +58,17 @@ func leaving(o owner, change func(*host)) faultsim.Adapter {
 				given[o.kept(w)] = true
 			}
 			return err
+		}
+		if o.after {
+			h.serve = func(h *host, ctx context.Context, r *run, wishes []wish) []notice {
+				answers := h.inTurn(ctx, r, wishes)
+				for i, w := range wishes {
+					if h.tools[w.tool].needsLeave && !answers[i].failed {
+						_ = o.asks(ctx, ask, w)
+					}
+				}
+				return answers
+			}
 		}
 		if change != nil {
 			change(h)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/rehearse-go/rehearse/faultsim"
-	"github.com/rehearse-go/rehearse/invariants"
 )
 
 // Loops that ask their model wrongly.
@@ -26,6 +25,10 @@ func modelLoops() []Specimen {
 			handling, "model-conforms", thinking(passes, 1, nil)},
 		{"loop-model-without-a-timeout", "Calls of tools have a time, and those of the model have none.",
 			handling, "model-attempt-timeout", supporting(func(h *host) { h.think = thinksUntimed })},
+		{"loop-model-cut-short", "The model is given the time of a lookup, and longer replies never come.",
+			handling, "model-whole-attempt", supporting(func(h *host) { h.think = thinksShort })},
+		{"loop-model-left-behind", "A model that takes long is asked again, and the first request is left at work.",
+			handling, "model-no-overlap", supporting(func(h *host) { h.think = thinksOn })},
 		{"loop-model-retried-by-two-layers", "The client retries, and so does the loop around it.",
 			"F050", "model-attempts-bounded", supporting(func(h *host) { h.think = thinksTwice })},
 	}
@@ -108,4 +111,41 @@ func thinksTwice(h *host, ctx context.Context, r *run) (said speech, err error) 
 	return said, err
 }
 
-var _ invariants.Loop
+func thinksShort(h *host, ctx context.Context, r *run) (speech, error) {
+	brain := h.brain
+	own := *h
+	own.brain = func(ctx context.Context, talk []line, names []string) (speech, error) {
+		short, cancel := context.WithTimeout(ctx, limit/5)
+		defer cancel()
+		return brain(short, talk, names)
+	}
+	return own.thinks(ctx, r)
+}
+
+// thinksOn leaves a request that takes its whole time to itself.
+func thinksOn(h *host, ctx context.Context, r *run) (speech, error) {
+	brain := h.brain
+	own := *h
+	own.brain = func(limited context.Context, talk []line, names []string) (speech, error) {
+		type answer struct {
+			said speech
+			err  error
+		}
+		came := make(chan answer, 1)
+		longer, cancel := context.WithTimeout(ctx, limit)
+		go func() {
+			defer cancel()
+			said, err := brain(longer, talk, names)
+			came <- answer{said, err}
+		}()
+		select {
+		case a := <-came:
+			return a.said, a.err
+		case <-time.After(limit - 2*base):
+			return speech{}, context.DeadlineExceeded
+		case <-ctx.Done():
+			return speech{}, ctx.Err()
+		}
+	}
+	return own.thinks(ctx, r)
+}

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/invariants"
@@ -16,8 +15,8 @@ func talkingLoops() []Specimen {
 	return []Specimen{
 		{"loop-sibling-takes-the-results-along", "The first failure of a turn is all that the model is shown of it.",
 			"F068", "one-result", tripping(func(h *host) { h.add = addsFirstFailure })},
-		{"loop-result-under-the-wrong-id", "Results are taken as they come in, and the ids in the order in which they were asked for.",
-			"F075", "one-result", tripping(func(h *host) { h.serve = pairsAsTheyCome })},
+		{"loop-result-under-the-wrong-id", "Failures are gathered before answers, and the ids are put on in the order in which they were asked for.",
+			"F075", "one-result", tripping(func(h *host) { h.add = failuresFirst })},
 		{"loop-twins-share-a-result", "Results are kept by id, and two calls under one id get one between them.",
 			"F075", "one-result", supporting(func(h *host) { h.hear, h.add = hearsAsSaid, addsByID })},
 		{"loop-call-without-id-forgotten", "A result without an id cannot be paired, and is left out.",
@@ -38,6 +37,8 @@ func talkingLoops() []Specimen {
 			testingRetries, "reply-kept", supporting(func(h *host) { h.think = startsOver })},
 		{"loop-tells-the-same-for-ever", "Each refused call is answered with the same words, and nothing but the turns bounds them.",
 			toolErrors, "prompt-not-flooded", supportingUnder(flooding, func(h *host) { h.limits.handOn, h.limits.failing, h.limits.perTool = 99, 99, 99 })},
+		{"loop-cuts-between-call-and-result", "Of a long conversation the request and the last three messages are sent, which begin with a result.",
+			testingRetries, "conversation-taken", supportingUnder(compacting, func(h *host) { h.think = keepsTheLatest })},
 		{"loop-note-becomes-an-instruction", "What an order's note says is put into the instructions, where the model cannot overlook it.",
 			"F085", "order-in-place", supporting(func(h *host) { h.add = addsNotesAbove })},
 	}
@@ -61,13 +62,14 @@ func tripScript() faultsim.Script {
 			faultsim.AskFor("flights", legAsk{"Pune"}).And("hotels", legAsk{"Pune"}),
 			faultsim.Say("I found " + flightCode + " and " + hotelCode + "."),
 		},
-		Errors: deskFailures(),
+		Errors: refundFailures(),
 	}
 }
 
-// tripLoop is the contract of the planner. It books nothing.
+// tripLoop is the contract of the planner, whose turns have several calls. It books nothing.
 func tripLoop() invariants.Loop {
 	l := supportLoop()
+	l.Rejections *= 2
 	l.ID, l.Tools, l.Protected, l.Goal, l.Evidence = "trip/v2", []string{"flights", "hotels"}, nil, "", []string{flightCode, hotelCode}
 	return l
 }
@@ -111,6 +113,16 @@ func saysWhatIsFound(h *host, r *run, said speech) (string, bool) {
 
 var tripCode = regexp.MustCompile(`(flight|room) [A-Z]{2}-\d+`)
 
+// has reports whether one of the results in this run is the text.
+func (r *run) has(text string) bool {
+	for _, n := range r.known {
+		if n.text == text {
+			return true
+		}
+	}
+	return false
+}
+
 // found reports whether a tool has answered the text in this run.
 func (r *run) found(text string) bool {
 	for _, n := range r.known {
@@ -128,32 +140,22 @@ func addsFirstFailure(h *host, r *run, answers []notice) {
 	h.adds(r, answers)
 }
 
-// pairsAsTheyCome gives the first result that comes the first id.
-func pairsAsTheyCome(h *host, ctx context.Context, r *run, wishes []wish) []notice {
-	var under sync.WaitGroup
-	came := make(chan notice, len(wishes))
-	for _, w := range wishes {
-		do, told := h.admit(h, r, w)
-		if told != nil {
-			came <- *told
-			continue
+// failuresFirst pairs ids with failures, and what are left with the answers behind them.
+func failuresFirst(h *host, r *run, answers []notice) {
+	sorted := slices.Clone(answers)
+	slices.SortStableFunc(sorted, func(a, b notice) int {
+		switch {
+		case a.failed == b.failed:
+			return 0
+		case a.failed:
+			return -1
 		}
-		under.Go(func() {
-			text, err := h.carry(ctx, r, w, do)
-			came <- h.tell(h, w, text, err)
-		})
+		return 1
+	})
+	for i := range sorted {
+		sorted[i].id = answers[i].id
 	}
-	under.Wait()
-	close(came)
-	var answers []notice
-	for n := range came {
-		n.id = wishes[len(answers)].id
-		answers = append(answers, n)
-	}
-	for i, w := range wishes {
-		h.keep(h, r, w, answers[i], nil)
-	}
-	return answers
+	h.adds(r, sorted)
 }
 
 // hearsAsSaid keeps the ids that the model gave, whatever they are.
@@ -227,6 +229,21 @@ func startsOver(h *host, ctx context.Context, r *run) (said speech, err error) {
 		if said, err = h.brain(ctx, r.talk, h.names); err != nil {
 			r.talk = r.talk[:1]
 		}
+		return err
+	})
+	return said, err
+}
+
+// compacting is a contract under which the conversation may be shortened.
+func compacting(l *invariants.Loop, _ *limits) { l.Compacts = true }
+
+func keepsTheLatest(h *host, ctx context.Context, r *run) (said speech, err error) {
+	talk := r.talk
+	if len(talk) > 4 {
+		talk = append(talk[:1:1], talk[len(talk)-3:]...)
+	}
+	err = inTries(ctx, h.limits.thinking, passes, func(ctx context.Context) (err error) {
+		said, err = h.brain(ctx, talk, h.names)
 		return err
 	})
 	return said, err

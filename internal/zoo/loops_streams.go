@@ -13,7 +13,7 @@ func streamLoops() []Specimen {
 	return []Specimen{
 		{"stream-said-twice", "The reply that takes the place of one that broke off is shown from its beginning.",
 			"F078", "stream-once", streaming(func(p *screen) { p.again = true })},
-		{"stream-claims-early", "The words of the model are shown as they come, before anybody has looked at them.",
+		{"stream-shows-what-nobody-read", "The words of the model are shown as they come, before anybody has looked at them.",
 			testingRetries, "claim-after-success", streaming(func(p *screen) { p.hasty = true })},
 		{"stream-runs-the-part", "What had come of a call is run when the stream breaks, as far as it can be read.",
 			"F078", "arguments-whole", coding(true)},
@@ -96,7 +96,7 @@ func (p *screen) around(model trace.StreamFunc) brain {
 func coding(hasty bool) faultsim.Adapter {
 	p := rightly()
 	p.loop.ID, p.loop.Tools, p.loop.Protected, p.loop.Evidence, p.loop.Goal = "code/v1", []string{"python"}, nil, nil, ""
-	p.script = faultsim.Script{Streams: true, Errors: deskFailures(), Steps: []faultsim.Step{
+	p.script = faultsim.Script{Streams: true, Errors: refundFailures(), Steps: []faultsim.Step{
 		faultsim.AskFor("python", `"print(sum(range(7)))"`),
 		faultsim.Say("It is 21."),
 	}}
@@ -108,7 +108,7 @@ func coding(hasty bool) faultsim.Adapter {
 		tools := map[string]gadget{"python": {takes: "code, in quotes", most: attempts, read: func(args string) (deed, error) {
 			code, err := strictly[string](args)
 			if err != nil && hasty {
-				code, err = strings.Trim(args, `"`), nil
+				code, err = args, nil
 			}
 			return func(ctx context.Context, _ string) (string, error) { return spoken(run(ctx, code)) }, err
 		}}}

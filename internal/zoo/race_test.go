@@ -5,3 +5,6 @@ package zoo
 // rightTrials is what TestRightSubjects plays of each subject. The race detector
 // keeps some memory of every goroutine that there ever was.
 const rightTrials = 300
+
+// loopTrials is less too: what a rule finds is shown without the race detector.
+const loopTrials = 60

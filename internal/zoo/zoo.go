@@ -37,6 +37,7 @@ func Faulty() []Specimen {
 		breakers(), layers(), batches(), results(), caches(), hooks(), webBodies(), streams(), observations(), pages(), empties(), webBatches(),
 		spending(), sessions(), owners(), spreading(), allowed(), escalations(), toolPolicies(), advices(), sinks(), hits(), overlaps(), winners(), tallies(),
 		credentials(), schemas(), links(), together(), jitters(), limiters(), errands(), jobs(), drains(), desks(), crashedDesks(),
+		countingLoops(), talkingLoops(), endingLoops(), wishingLoops(), modelLoops(), leaveLoops(), streamLoops(), agentLoops(),
 	} {
 		all = append(all, part...)
 	}

@@ -68,13 +68,27 @@ func failing(t *testing.T, s Specimen) []string {
 // whoever calls a tool after the cancel has not ended at the cancel either,
 // whoever calls it without end passes every bound, and a tool that never learns of
 // the cancel does its work all the same. What a drain makes of an action shows after
-// restarts too, and in the waits what counts.
+// restarts too, and in the waits what counts. A conversation that lacks something is
+// rejected as well.
 var sharper = map[string][]string{
 	"no-attempt-after-cancel": {"ends-at-cancel"},
 	"cancel-reaches-tool":     {"no-effect-after-end"},
 	"drain-counted":           {"survives-restart", "waits-in-window"},
 	"drain-hands-back":        {"survives-restart"},
+	"one-result":              {"conversation-taken"},
+	"reply-kept":              {"conversation-taken"},
 	"no-spin":                 {"stop-after-success", "attempts-bounded"},
+
+	// A call that was not offered counts as one that failed, an order that is obeyed
+	// changes arguments, and the words of an error may have a secret in them.
+	"tools-offered":  {"result-marked"},
+	"order-ignored":  {"one-key", "same-arguments"},
+	"user-raw-error": {"user-secret"},
+
+	// A model without a time never returns, and one that is left at work is asked again
+	// before it has answered.
+	"model-attempt-timeout": {"returns"},
+	"model-no-overlap":      {"model-waits-in-window", "model-hint-honoured", "model-no-retry-after-refusal", "reply-kept", "one-result"},
 }
 
 // TestEachNarrowRuleIsNeeded wants, for every rule but the catch-all, a fault
@@ -102,12 +116,15 @@ func TestEachNarrowRuleIsNeeded(t *testing.T) {
 // is found all the same.
 func without(t *testing.T, s Specimen, rule string) string {
 	t.Helper()
-	aside := append([]string{rule, "conforms"}, sharper[rule]...)
+	aside := append([]string{rule, "conforms", "model-conforms"}, sharper[rule]...)
 	s.Adapter.Accept = map[string]string{}
 	for _, inv := range rulesOf(s) {
 		if slices.Contains(aside, inv.Name) {
 			s.Adapter.Accept[inv.Name] = "put aside"
 		}
+	}
+	if s.Adapter.Loop != nil {
+		s.Adapter.Trials = loopTrials
 	}
 	o, err := faultsim.Explore(t, s.Adapter)
 	if err != nil {

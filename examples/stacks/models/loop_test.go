@@ -52,6 +52,9 @@ func run(ctx context.Context, t talk, weather trace.Func[query, report]) (string
 		}
 		results := make([]trace.ToolResult, len(calls))
 		for i, c := range calls {
+			if ctx.Err() != nil {
+				return "", context.Cause(ctx)
+			}
 			results[i] = call(ctx, c, weather)
 		}
 		t.show(results)
@@ -107,11 +110,10 @@ func (k stack) adapter(streams bool) faultsim.Adapter {
 	if streams {
 		name += " stream"
 	}
-	policy := k.policy
 	return faultsim.Adapter{
 		Name:   name,
 		Policy: invariants.Policy{ID: "one try", MaxAttempts: 1, Attempt: time.Minute, Repeatable: true},
-		Loop:   &invariants.Loop{ID: name + "/v1", Turns: mostRuns, Tools: []string{"weather"}, Model: &policy},
+		Loop:   &invariants.Loop{ID: name + "/v1", Turns: mostRuns, Tools: []string{"weather"}, Model: k.policy},
 		Subject: func(s *faultsim.Stage) faultsim.Action {
 			weather := faultsim.Tool(s, "weather", func(_ context.Context, q query) (report, error) {
 				return report{map[string]int{"Pune": 19, "Oslo": 7}[q.City]}, nil

@@ -81,7 +81,3 @@ func TestACallGoesAround(t *testing.T) {
 		require.Equal(t, answer, turns[1].Reply.Text)
 	})
 }
-
-func TestFaults(t *testing.T) {
-	each(t, func(t *testing.T, k stack, streams bool) { faultsim.Check(t, k.adapter(streams)) })
-}
