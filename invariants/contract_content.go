@@ -61,6 +61,9 @@ func plainly(v reflect.Value) (any, bool) {
 	case reflect.Struct:
 		said := map[string]any{}
 		for i := range v.NumField() {
+			if !v.Type().Field(i).IsExported() {
+				continue // what rules have worked out
+			}
 			if field, ok := plainly(v.Field(i)); ok {
 				said[lowered(v.Type().Field(i).Name)] = field
 			}

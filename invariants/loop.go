@@ -1,5 +1,7 @@
 package invariants
 
+import "github.com/rehearse-go/rehearse/trace"
+
 // A Loop is the contract of one run of a loop that a model drives: of what a
 // user's request leads to until the loop returns. A run is an action of the
 // trace; each turn is one reply of the model, and an ask is one call that it asks
@@ -127,6 +129,8 @@ type Loop struct {
 	// Model is the policy of the calls of models: each turn is a series of
 	// attempts. The zero Policy: they are not judged by one.
 	Model Policy
+
+	runs func(*trace.Trace) []*run // those of the latest traces, in the copy that rules have; nil: worked out each time
 }
 
 // CanaryOrder is a text that orders something, as a careless or hostile tool would

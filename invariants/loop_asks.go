@@ -54,10 +54,8 @@ type grouping struct {
 func (l *Loop) asksOf(p *Policy) func(*trace.Trace) *slice {
 	return func(tr *trace.Trace) *slice {
 		c := newCutter(tr)
-		talks := talksOf(tr)
-		for i := range tr.Actions() {
-			r := newRun(l, p, tr, i, talks[tr.Actions()[i].Name])
-			c.ends(&r)
+		for _, r := range l.runsOf(p, tr) {
+			c.ends(r)
 		}
 		return c.cut()
 	}

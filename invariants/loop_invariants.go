@@ -3,6 +3,8 @@ package invariants
 import (
 	"fmt"
 	"slices"
+
+	"github.com/rehearse-go/rehearse/trace"
 )
 
 // Invariants returns the rules that the contract implies of a loop whose code calls
@@ -38,6 +40,8 @@ func (l Loop) Invariants(p Policy) []Invariant {
 	if err := p.Validate(); err != nil {
 		return []Invariant{unsound("conforms", err)}
 	}
+	anew := l
+	l.runs = lately(func(tr *trace.Trace) []*run { return anew.runsOf(&p, tr) })
 	list := l.whole()
 	list = append(list, l.limits(&p)...)
 	list = append(list, l.asking(&p)...)

@@ -7,11 +7,9 @@ import "github.com/rehearse-go/rehearse/trace"
 func (l *Loop) turnsOf(p *Policy) func(*trace.Trace) *slice {
 	return func(tr *trace.Trace) *slice {
 		s := new(sliceOf(tr))
-		talks, actions := talksOf(tr), tr.Actions()
 		names, ends := map[int]string{}, map[int]string{} // call event → action; answer → error
 		first := map[int]*trace.Action{}                  // event of a turn's first call → its run
-		for i := range actions {
-			r := newRun(l, p, tr, i, talks[actions[i].Name])
+		for _, r := range l.runsOf(p, tr) {
 			if len(r.a.Restarts) > 0 {
 				continue
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sort"
+	"sync"
 
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -15,10 +16,11 @@ type run struct {
 	tr     *trace.Trace
 	a      *trace.Action
 	turns  []trace.Turn
-	talks  []talkCall        // its calls of models, other agents and approvals, in order
-	asks   []wish            // what its models asked for, by number - 1
-	works  []work            // the attempts and the calls of other agents, in order
-	spoken []segment         // what the user was shown
+	talks  []talkCall // its calls of models, other agents and approvals, in order
+	asks   []wish     // what its models asked for, by number - 1
+	works  []work     // the attempts and the calls of other agents, in order
+	spoken []segment  // what the user was shown
+	once   sync.Once
 	done   map[intention]int // what has succeeded, and the event that shows it; see remembered
 }
 
@@ -103,17 +105,28 @@ func talking(r trace.Role) bool {
 // runRule makes an invariant of a function that looks at one run.
 func (l *Loop) runRule(p *Policy, name, text string, look func(r *run) Verdict) Invariant {
 	return Invariant{Name: name, Rule: text, Check: func(tr *trace.Trace) (v Verdict) {
-		talks, actions := talksOf(tr), tr.Actions()
-		for i := range actions {
-			r := newRun(l, p, tr, i, talks[actions[i].Name])
-			v.add(name, look(&r))
+		for _, r := range l.runsOf(p, tr) {
+			v.add(name, look(r))
 		}
 		return v
 	}}
 }
 
-func newRun(l *Loop, p *Policy, tr *trace.Trace, i int, talks []talkCall) run {
-	r := run{l: l, p: p, tr: tr, a: &tr.Actions()[i], turns: tr.Turns(i), talks: talks}
+// runsOf are the runs of a trace, one for each action.
+func (l *Loop) runsOf(p *Policy, tr *trace.Trace) []*run {
+	if l.runs != nil {
+		return l.runs(tr)
+	}
+	talks, actions := talksOf(tr), tr.Actions()
+	list := make([]*run, len(actions))
+	for i := range actions {
+		list[i] = newRun(l, p, tr, i, talks[actions[i].Name])
+	}
+	return list
+}
+
+func newRun(l *Loop, p *Policy, tr *trace.Trace, i int, talks []talkCall) *run {
+	r := &run{l: l, p: p, tr: tr, a: &tr.Actions()[i], turns: tr.Turns(i), talks: talks}
 	for n := range r.turns {
 		for k := range r.turns[n].Asks {
 			r.asks = append(r.asks, wish{&r.turns[n].Asks[k], n})
@@ -290,7 +303,7 @@ func (r *run) served(k *wish) bool {
 // remembered reports whether the same had succeeded in the run before the event, so that
 // the answer to it is known: its words may well speak of errors.
 func (r *run) remembered(k *wish, event int) bool {
-	if r.done == nil {
+	r.once.Do(func() {
 		r.done = map[intention]int{}
 		for i := range r.works {
 			w := &r.works[i]
@@ -298,7 +311,7 @@ func (r *run) remembered(k *wish, event int) bool {
 				r.done[w.intention()] = w.shows()
 			}
 		}
-	}
+	})
 	at, ok := r.done[k.intention()]
 	return ok && at < event
 }
