@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/rehearse-go/rehearse/internal/double"
@@ -28,7 +27,10 @@ import (
 // failed, or that nobody answers, is a new one then.
 func (s *Stage) Approver(name string, valid time.Duration) trace.ApproveFunc {
 	t := &tool{name: name, skills: approving{}}
-	s.registerApprover(t, valid)
+	s.beside(&s.approvers, "an approver", t)
+	if valid < 0 {
+		s.misused(errors.New("faultsim: leave that an approver gives is valid for less than nothing: give the time, or 0 for good"))
+	}
 	return func(ctx context.Context, of trace.ToolCall) (trace.Approval, error) {
 		if ctx == nil {
 			return trace.Approval{}, s.misused(fmt.Errorf("faultsim: the approver %s was asked with a nil context: hand the caller's context on", name))
@@ -134,24 +136,4 @@ func (approving) can(f *Fault) bool {
 		return true
 	}
 	return false
-}
-
-// registerApprover puts an approver on the stage.
-func (s *Stage) registerApprover(t *tool, valid time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t.build = s.build
-	i := slices.IndexFunc(s.approvers, func(o *tool) bool { return o.name == t.name })
-	switch {
-	case t.name == "" || t.name == Main:
-		s.misuse = append(s.misuse, fmt.Errorf("faultsim: an approver on the stage is named %q: give it a name of its own, for schedules and reports", t.name))
-	case valid < 0:
-		s.misuse = append(s.misuse, errors.New("faultsim: leave that an approver gives is valid for less than nothing: give the time, or 0 for good"))
-	case i >= 0 && s.approvers[i].build < t.build:
-		s.approvers[i] = t // on the stage again after a crash
-		return
-	case i >= 0 || s.double(t.name) != nil:
-		s.misuse = append(s.misuse, fmt.Errorf("faultsim: the stage has two doubles named %q: give each its own name", t.name))
-	}
-	s.approvers = append(s.approvers, t)
 }

@@ -31,7 +31,7 @@ type Model struct {
 // and what it said, and is never the adapter's main tool.
 func (s *Stage) Model(name string, script Script) *Model {
 	d := &Model{s: s, script: &script, t: &tool{name: name, skills: thinking{&script}}}
-	s.registerModel(d.t)
+	s.beside(&s.models, "a model", d.t)
 	if err := script.validate(); err != nil {
 		s.misused(fmt.Errorf("faultsim: model %q: %w", name, err))
 	}
@@ -255,17 +255,18 @@ func (k thinking) can(f *Fault) bool {
 	return f.Hint == 0 || f.Class == trace.Throttled || f.Class == trace.Transient
 }
 
-// registerModel puts a model on the stage.
-func (s *Stage) registerModel(t *tool) {
+// beside puts a double on the stage that is no tool: a model or an approver, whose list
+// it is given. Such a double can be put there again after a crash.
+func (s *Stage) beside(list *[]*tool, what string, t *tool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.build = s.build
-	i := slices.IndexFunc(s.models, func(m *tool) bool { return m.name == t.name })
+	i := slices.IndexFunc(*list, func(o *tool) bool { return o.name == t.name })
 	switch {
 	case t.name == "" || t.name == Main:
-		s.misuse = append(s.misuse, fmt.Errorf("faultsim: a model on the stage is named %q: give it a name of its own, for schedules and reports", t.name))
-	case i >= 0 && s.models[i].build < t.build:
-		s.models[i] = t // on the stage again after a crash
+		s.misuse = append(s.misuse, fmt.Errorf("faultsim: %s on the stage is named %q: give it a name of its own, for schedules and reports", what, t.name))
+	case i >= 0 && (*list)[i].build < t.build:
+		(*list)[i] = t
 		return
 	case i >= 0 || s.double(t.name) != nil:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: the stage has two doubles named %q: give each its own name", t.name))
@@ -273,7 +274,7 @@ func (s *Stage) registerModel(t *tool) {
 	if err := t.unusable(); err != nil {
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: model %q: %w", t.name, err))
 	}
-	s.models = append(s.models, t)
+	*list = append(*list, t)
 }
 
 // Say records a text that the user of the code under test is shown while its action
