@@ -83,6 +83,9 @@ func shelves() []shelf {
 		{Observed, observationRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Observation != nil }},
 		{Records, recordRows, func(s *Setting, _ *faultsim.Adapter) bool { return len(s.Sinks) > 0 }},
 		{Loops, loopRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.loop != nil }},
+		{Loops, goalRows, func(s *Setting, _ *faultsim.Adapter) bool {
+			return s.loop != nil && s.loop.Goal != "" && s.loop.Goal != s.Tools[0] && slices.Contains(s.Tools, s.loop.Goal)
+		}},
 		{Leaves, leaveRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.loop != nil && len(s.cast.Approvers) > 0 }},
 		{Talks, talkRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.loop != nil && s.talks() }},
 		{Repeated, repeatRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Repeats != nil }},

@@ -47,6 +47,39 @@ func loopRows() []Row {
 	}
 }
 
+// goalRows are about failures of the tool whose success is what the user wants, where
+// that is another than the main one, which comes before it.
+func goalRows() []Row {
+	return []Row{
+		{Name: "goal-fails", Proves: "A failure of what the user wants is tried again as declared, with its key.", Schedule: loop{goal: true, tool: downFor(1)}.schedule},
+		{Name: "goal-down", Proves: "What the user wants cannot be had, is not replaced by something else, and the user is told.", Schedule: loop{goal: true, tool: downFor(64), model: later(move(faultsim.MoveOther))}.schedule},
+		{Name: "goal-failure-asked-again", Proves: "A model that asks again for what the user wants begins neither attempts nor key anew.", Schedule: loop{goal: true, tool: downFor(4), model: later(move(faultsim.MoveAgain))}.schedule},
+		{Name: "goal-refusal-asked-again", Proves: "A refusal of what the user wants is final.", Schedule: loop{goal: true, tool: refusing, model: later(move(faultsim.MoveStubborn))}.schedule},
+		{Name: "goal-arguments-changed", Proves: "What the user wants stays as it was after a failure.", Schedule: loop{goal: true, tool: downFor(64), model: later(move(faultsim.MoveChange))}.schedule},
+		{Name: "goal-order-in-an-error", Proves: "An order in the words of an error changes nothing of what the user wants.", Schedule: loop{goal: true, tool: ordering, model: later(move(faultsim.MoveObey))}.schedule},
+		{Name: "goal-secret-in-an-error", Proves: "A secret in the words of the last error does not reach the user.", Schedule: loop{goal: true, tool: leaking, model: later(move(faultsim.MoveParrot))}.schedule},
+		{Name: "goal-claimed-after-failure", Proves: "What the user wants is not told as done after it has failed.", Schedule: loop{goal: true, tool: refusing, model: later(move(faultsim.MoveClaim))}.schedule},
+		{Name: "goal-cut-off", Proves: "A call for what the user wants within which the model was cut off is not carried out.", Schedule: loop{goal: true, model: from(2, move(faultsim.MoveLength))}.schedule},
+		{Name: "goal-done-asked-again", Proves: "Nothing is called behind what the user wanted.", Schedule: loop{goal: true, model: later(move(faultsim.MoveMany))}.schedule},
+		{Name: "goal-leave-expires", Proves: "Leave that has expired meanwhile is worth nothing.", Schedule: loop{goal: true, tool: downFor(64), leave: []faultsim.Fault{{Valid: 1}}}.schedule},
+		{Name: "goal-leave-spent", Proves: "Leave for what the user wants is for one call.", Schedule: loop{goal: true, tool: downFor(64), model: later(move(faultsim.MoveAgain)), leave: []faultsim.Fault{{}}}.schedule},
+		{Name: "goal-leave-for-other-arguments", Proves: "Leave for one wish is none for another.", Schedule: loop{goal: true, tool: refusing, model: later(move(faultsim.MoveChange)), leave: []faultsim.Fault{{}}}.schedule},
+	}
+}
+
+// later plans a fault for the turns in which a goal that comes second has failed.
+func later(f faultsim.Fault) []faultsim.Fault {
+	return []faultsim.Fault{{}, {}, f, f}
+}
+
+// atGoal is the setting as the goal's tool sees it.
+func (s Setting) atGoal() Setting {
+	cast, goal := s.cast, s.loop.Goal
+	s.Can = func(f faultsim.Fault) bool { return cast.Can(goal, f) }
+	s.Policy = *s.Policy.Of(goal)
+	return s
+}
+
 // leaveRows are about leave that somebody gives, or does not.
 func leaveRows() []Row {
 	ask := func(f ...faultsim.Fault) func(Setting) (faultsim.Schedule, error) { return loop{leave: f}.schedule }
@@ -80,6 +113,7 @@ type loop struct {
 	leave    []faultsim.Fault                        // of the first approver
 	cancel   time.Duration
 	deadline time.Duration
+	goal     bool // tool is of the goal's tool
 	bounded  bool // only where the model's policy has a time for each attempt
 }
 
@@ -91,11 +125,15 @@ func (l loop) schedule(s Setting) (faultsim.Schedule, error) {
 		return sched, NotFor("Loop.Model says no time for an attempt, so that nothing bounds a model that hangs")
 	}
 	if l.tool != nil {
-		faults, err := l.tool(s)
+		name, at := faultsim.Main, s
+		if l.goal {
+			name, at = s.loop.Goal, s.atGoal()
+		}
+		faults, err := l.tool(at)
 		if err != nil {
 			return sched, err
 		}
-		p.Faults[faultsim.Main] = faults
+		p.Faults[name] = faults
 	}
 	if err := s.plays(p, "model", s.cast.Models, l.model); err != nil {
 		return sched, err

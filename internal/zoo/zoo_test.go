@@ -183,3 +183,20 @@ func TestSpecimensAreLabelled(t *testing.T) {
 		}
 	}
 }
+
+// TestRightSubjectsPassTheMatrix wants no row to fail.
+func TestRightSubjectsPassTheMatrix(t *testing.T) {
+	for _, s := range Right() {
+		t.Run(s.Name, func(t *testing.T) {
+			played, err := matrix.Play(t, s.Adapter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range played {
+				if p.Complaint != "" {
+					t.Errorf("%s: %s\n%s", p.Row.Name, p.Complaint, p.Schedule)
+				}
+			}
+		})
+	}
+}
