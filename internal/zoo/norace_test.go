@@ -5,6 +5,7 @@ package zoo
 // rightTrials is what TestRightSubjects plays of each subject.
 const rightTrials = 1000
 
-// loopTrials is what TestEachNarrowRuleIsNeeded plays of a loop: a run takes many times
-// as long as an action, and most faults are found in the first hundred.
-const loopTrials = 300
+// neededTrials is what TestEachNarrowRuleIsNeeded plays of a subject, and loopTrials of a
+// loop: a run takes many times as long as an action, and most faults are found in the
+// first hundred.
+const neededTrials, loopTrials = 1000, 300

@@ -4,7 +4,8 @@ package zoo
 
 // rightTrials is what TestRightSubjects plays of each subject. The race detector
 // keeps some memory of every goroutine that there ever was.
-const rightTrials = 300
+const rightTrials = 100
 
-// loopTrials is less too: what a rule finds is shown without the race detector.
-const loopTrials = 60
+// neededTrials and loopTrials are less too: what a rule finds is shown without the race
+// detector.
+const neededTrials, loopTrials = 200, 30

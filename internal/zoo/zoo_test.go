@@ -123,6 +123,7 @@ func without(t *testing.T, s Specimen, rule string) string {
 			s.Adapter.Accept[inv.Name] = "put aside"
 		}
 	}
+	s.Adapter.Trials = neededTrials
 	if s.Adapter.Loop != nil {
 		s.Adapter.Trials = loopTrials
 	}
