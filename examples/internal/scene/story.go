@@ -8,7 +8,6 @@ import (
 
 	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/trace"
-	"github.com/stretchr/testify/require"
 )
 
 // A Play is one thing that goes wrong in a run.
@@ -78,7 +77,9 @@ func (p Play) schedule(t *testing.T) faultsim.Schedule {
 		text = "action\n" + text
 	}
 	s, err := faultsim.Parse("rehearse schedule 1\n" + text)
-	require.NoError(t, err, p.Name)
+	if err != nil {
+		t.Fatalf("%s: %v", p.Name, err)
+	}
 	return s
 }
 
