@@ -106,6 +106,7 @@ var accepted = map[string]string{
 	"evidence-first":          "the same",
 	"reply-kept":              "the agent tells turns apart by the words of its log, and joins two that ask for the same",
 	"one-result":              "a call without an id gets a result without one and without a name",
+	"conversation-taken":      "the same: a provider that has ids refuses the conversation",
 }
 
 func adapter(script faultsim.Script) faultsim.Adapter {
