@@ -65,6 +65,13 @@ func dishonesty(p *Policy, sc *scene, a *trace.Action, late, shared bool) (text,
 	return "", ""
 }
 
+// leftAtEnd reports whether the program gave the attempt up as it returned: a deferred
+// cancel reaches the tool before or after the end, as chance has it, and its error is
+// none that the program saw.
+func leftAtEnd(a *trace.Action, last *trace.Attempt) bool {
+	return last.Outcome.Class == trace.Cancelled && last.End == a.End && !a.Cancelled()
+}
+
 // lostEvidence words a failure that hides a success or the last error.
 func lostEvidence(sc *scene, a *trace.Action, shared bool) (text, advice string) {
 	last := lastBegun(a)
@@ -72,7 +79,7 @@ func lostEvidence(sc *scene, a *trace.Action, shared bool) (text, advice string)
 		return "", ""
 	}
 	switch seen := last.Seen && last.End <= a.End && (last.AnswerEvent < a.EndEvent); {
-	case !seen, forgotten(a, last):
+	case !seen, forgotten(a, last), leftAtEnd(a, last):
 	case last.Items != "" && last.Outcome.Class == trace.OK && failedItems(a):
 		// The batch went through but for items that failed before.
 	case last.Outcome.Class == trace.OK && sc.unaudited(a, last.End):
