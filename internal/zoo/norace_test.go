@@ -3,9 +3,9 @@
 package zoo
 
 // rightTrials is what TestRightSubjects plays of each subject.
-const rightTrials = 1000
+const rightTrials = 500
 
 // neededTrials is what TestEachNarrowRuleIsNeeded plays of a subject, and loopTrials of a
 // loop: a run takes many times as long as an action, and most faults are found in the
 // first hundred.
-const neededTrials, loopTrials = 1000, 300
+const neededTrials, loopTrials = 1000, 200
