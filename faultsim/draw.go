@@ -79,24 +79,11 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 		}
 		p := d.p.Of(t.name)
 		dt := drawnTool{name: t.name, most: p.Most(), hints: t.forms(), can: t.can}
-		for _, c := range trace.Classes() {
-			f := Fault{Class: c}
-			if c == trace.OK || c == trace.Cancelled || !t.can(&f) {
-				continue
-			}
-			list := &dt.refused
-			if p.Retries(c) {
-				list = &dt.retried
-			}
-			*list = append(*list, f)
-			if p.Effect(trace.Outcome{Class: c}) == trace.EffectUnknown {
-				*list = append(*list, Fault{Class: c, Done: true})
-			}
-		}
+		dt.failures(p)
 		dt.advised = dt.advises()
 		dt.items = d.itemsOf(t)
 		if p.Attempt > 0 || d.served != nil {
-			dt.add(p, Fault{Hang: true})
+			dt.hangs(p)
 		}
 		d.tools = append(d.tools, dt)
 	}
@@ -106,14 +93,34 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 	return d
 }
 
-// add files a hang: the caller sees a timeout.
-func (t *drawnTool) add(p *invariants.Policy, f Fault) {
-	lost := f
-	lost.Done = true
+// failures files the failing answers of the double by what the policy makes of them,
+// with the lost replies where it has work that can be lost.
+func (t *drawnTool) failures(p *invariants.Policy) {
+	for _, c := range trace.Classes() {
+		f, lost := Fault{Class: c}, Fault{Class: c, Done: true}
+		if c == trace.OK || c == trace.Cancelled || !t.can(&f) {
+			continue
+		}
+		list := &t.refused
+		if p.Retries(c) {
+			list = &t.retried
+		}
+		*list = append(*list, f)
+		if p.Effect(trace.Outcome{Class: c}) == trace.EffectUnknown && t.can(&lost) {
+			*list = append(*list, lost)
+		}
+	}
+}
+
+// hangs files an answer that never comes: the caller sees a timeout.
+func (t *drawnTool) hangs(p *invariants.Policy) {
+	list := &t.refused
 	if p.Retries(trace.Timeout) {
-		t.retried = append(t.retried, f, lost)
-	} else {
-		t.refused = append(t.refused, f, lost)
+		list = &t.retried
+	}
+	*list = append(*list, Fault{Hang: true})
+	if lost := (Fault{Hang: true, Done: true}); t.can(&lost) {
+		*list = append(*list, lost)
 	}
 }
 

@@ -29,7 +29,9 @@ func (d *drawer) modelsOf(a *Adapter, s *Stage) {
 	for _, t := range s.models {
 		m := drawnModel{drawnTool: drawnTool{name: t.name, most: p.Most(), hints: t.forms(), can: t.can}}
 		m.failures(p)
-		m.hangs(p)
+		if p.Attempt > 0 {
+			m.hangs(p)
+		}
 		m.moves = slices.DeleteFunc(movesFor(a.Loop, s), func(v Move) bool { return !t.can(&Fault{Move: v}) })
 		if len(a.Loop.Protected) > 0 { // one of many moves is rarely where it tells something
 			m.moves = append(m.moves, MoveChange, MoveChange)
@@ -38,32 +40,6 @@ func (d *drawer) modelsOf(a *Adapter, s *Stage) {
 		d.models = append(d.models, m)
 	}
 	d.approvers = namesOf(s.approvers)
-}
-
-// failures files the failing answers of the double by what the policy makes of them.
-func (t *drawnTool) failures(p *invariants.Policy) {
-	for _, c := range trace.Classes() {
-		f := Fault{Class: c}
-		if c == trace.OK || c == trace.Cancelled || !t.can(&f) {
-			continue
-		}
-		if p.Retries(c) {
-			t.retried = append(t.retried, f)
-		} else {
-			t.refused = append(t.refused, f)
-		}
-	}
-}
-
-// hangs files a model that never answers, where its policy has a time for that.
-func (t *drawnTool) hangs(p *invariants.Policy) {
-	switch {
-	case p.Attempt == 0:
-	case p.Retries(trace.Timeout):
-		t.retried = append(t.retried, Fault{Hang: true})
-	default:
-		t.refused = append(t.refused, Fault{Hang: true})
-	}
 }
 
 // later are the moves that go back to what was said.

@@ -68,13 +68,10 @@ func Tools(t *testing.T, a Adapter) (names []string, can func(Fault) bool, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, tool := range tools {
-		names = append(names, tool.name)
-	}
 	if len(tools) == 0 { // the tool under test asks no other
 		return nil, func(f Fault) bool { return f.plain() }, nil
 	}
-	return names, func(f Fault) bool { return tools[0].can(&f) }, nil
+	return namesOf(tools), func(f Fault) bool { return tools[0].can(&f) }, nil
 }
 
 // inspect builds the subject once to learn which tools it puts on the stage.
