@@ -90,7 +90,7 @@ func (c *check) search() (*failure, error) {
 	}
 	c.drawer = newDrawer(c.a, tools)
 	c.gen = c.drawer.schedules()
-	n, r := c.firstFailing()
+	n, r := c.firstFailing(0, c.set.trials)
 	if r == nil {
 		return nil, nil
 	}

@@ -134,7 +134,7 @@ func BenchmarkWorkers(b *testing.B) {
 		}
 		c.gen = newDrawer(&a, tools).schedules()
 		for b.Loop() {
-			if n, r := c.firstFailing(); r != nil {
+			if n, r := c.firstFailing(0, c.set.trials); r != nil {
 				t.Fatalf("trial %d failed", n)
 			}
 		}

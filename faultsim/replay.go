@@ -1,0 +1,72 @@
+package faultsim
+
+import (
+	"errors"
+	"strings"
+)
+
+// replay runs the saved cases.
+func (c *check) replay() {
+	c.t.Helper()
+	cases, err := loadCases(c.t.Name())
+	if err != nil {
+		c.t.Fatalf("%v", err)
+	}
+	for i := range cases {
+		k := &cases[i]
+		if !c.knows(k.invariant) {
+			c.t.Fatalf("%s: the invariant %q is none of those of adapter %q: %s\n    correct the name, or delete the file if it has lost its point", k.at(nil), k.invariant, c.a.Name, strings.Join(c.names(), ", "))
+		}
+		origin := "saved case " + k.path
+		r, rate := c.again(k)
+		if u, ok := errors.AsType[*UnfitError](r.err); ok {
+			c.t.Fatalf("%s: the case no longer fits the adapter: %v\n    correct the line, or delete the file if it has lost its point", k.at(u), u)
+		}
+		if r.err != nil {
+			c.unplayable(r.err, &k.schedule, origin, k.path)
+		}
+		if r.broken() {
+			if rate < reruns {
+				origin += rareness(rate)
+			}
+			r.lead(k.invariant)
+			c.report(r, &k.schedule, origin, k.path)
+		}
+	}
+}
+
+// again runs a saved case, as often as it takes to see a failure that a race
+// decides, and counts the runs that fail.
+func (c *check) again(k *savedCase) (r *result, rate int) {
+	for range reruns {
+		now := c.shown(&k.schedule)
+		if now.err != nil {
+			return now, 0
+		}
+		if now.broken() {
+			rate++
+		}
+		if r == nil || !r.broken() {
+			r = now
+		}
+	}
+	return r, rate
+}
+
+func (c *check) knows(name string) bool {
+	for i := range c.invs {
+		if c.invs[i].Name == name {
+			return true
+		}
+	}
+	return name == frozenClock
+}
+
+// names lists the invariants that a case can name.
+func (c *check) names() []string {
+	list := make([]string, len(c.invs))
+	for i := range c.invs {
+		list[i] = c.invs[i].Name
+	}
+	return list
+}

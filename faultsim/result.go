@@ -1,0 +1,66 @@
+package faultsim
+
+import (
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// A result is a judged trial.
+type result struct {
+	tr    *trace.Trace
+	found []invariants.Finding
+	err   error
+}
+
+func (r *result) broken() bool { return len(r.found) > 0 }
+
+// breaks reports whether the invariant is among the findings.
+func (r *result) breaks(name string) bool {
+	for i := range r.found {
+		if r.found[i].Invariant == name {
+			return true
+		}
+	}
+	return false
+}
+
+// trial runs and judges one schedule alone, to see whether it breaks a rule. To
+// look for the places of what is left behind takes longer with each leak.
+func (c *check) trial(s *Schedule) *result {
+	x := c.newTrial(s, nil)
+	x.brief = true
+	r := c.judge(watched(c.t, x))
+	return &r
+}
+
+// shown is trial for a result that is reported.
+func (c *check) shown(s *Schedule) *result {
+	r := c.judge(watched(c.t, c.newTrial(s, nil)))
+	return &r
+}
+
+func (c *check) newTrial(s *Schedule, storage *trace.Trace) *trial {
+	x := newTrial(c.a, s, c.content, storage)
+	x.rec.Beside = c.beside
+	return x
+}
+
+// judge reads a trial's trace.
+func (c *check) judge(tr *trace.Trace, err error) result {
+	r := result{tr: tr, err: err}
+	if err != nil {
+		return r
+	}
+	for i := range c.invs {
+		v := c.invs[i].Check(tr)
+		if len(v.Findings) == 0 {
+			continue
+		}
+		if _, ok := c.a.Accept[c.invs[i].Name]; ok {
+			c.seen.Store(c.invs[i].Name, true)
+			continue
+		}
+		r.found = append(r.found, v.Findings...)
+	}
+	return r
+}
