@@ -139,11 +139,14 @@ func parseCase(text string) (savedCase, error) {
 // rerun is the command that runs the test again. Where the case is not on
 // disk, the seed and the number of trials belong to it.
 func (c *check) rerun(drawn bool) string {
-	command := rerun.Command(c.t.Name())
-	if drawn && c.set.seed != nameSeed(c.t.Name()) {
+	command := rerun.Command(c.name)
+	if drawn && c.set.seed != nameSeed(c.name) {
 		command += fmt.Sprintf(" -rehearse.seed=%d", c.set.seed)
 	}
-	if drawn && c.set.trials != defaultTrials {
+	switch {
+	case drawn && c.campaign != nil:
+		command += fmt.Sprintf(" -rehearse.for=%dx", c.set.trials)
+	case drawn && c.set.trials != defaultTrials:
 		command += fmt.Sprintf(" -rehearse.trials=%d", c.set.trials)
 	}
 	return command

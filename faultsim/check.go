@@ -28,20 +28,24 @@ func Check(t *testing.T, a Adapter) {
 	if err := a.validate(); err != nil {
 		t.Fatalf("%v", err)
 	}
-	set, err := readSettings(t)
+	set, err := readSettings(t.Name())
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	set.propose(a.Trials)
 	c := newCheck(t, &a, set)
+	c.begin()
 	c.replay()
 	c.explore()
-	c.accepted()
+	if c.whole() {
+		c.accepted()
+	}
 }
 
 // check is one run of a property.
 type check struct {
 	t       *testing.T
+	name    string // of the test, by which cases are kept
 	a       *Adapter
 	set     settings
 	invs    []invariants.Invariant
@@ -51,13 +55,16 @@ type check struct {
 	gen     *rapid.Generator[Schedule]
 	seen    sync.Map // names of accepted invariants that had findings
 	met     tally    // what the trials have met
+
+	campaign *campaign // nil: the first failure is the end
+	book     results   // what goes into the file of results
 }
 
 func newCheck(t *testing.T, a *Adapter, set settings) *check {
-	return &check{t: t, a: a, set: set, invs: a.invariants(), content: a.content(), beside: a.Contract().Content()}
+	return &check{t: t, name: t.Name(), a: a, set: set, invs: a.invariants(), content: a.content(), beside: a.Contract().Content()}
 }
 
-// explore runs the drawn trials.
+// explore runs the drawn trials, or reads what other machines have run.
 func (c *check) explore() {
 	c.t.Helper()
 	c.t.Attr("rehearse.seed", fmt.Sprint(c.set.seed))
@@ -65,6 +72,20 @@ func (c *check) explore() {
 	if c.set.exploring {
 		c.t.Logf("exploring; run it again: %s", c.rerun(true))
 	}
+	defer c.publish()
+	switch {
+	case c.set.merge != "":
+		c.merge()
+	case c.campaign != nil:
+		c.run()
+	default:
+		c.first()
+	}
+}
+
+// first looks for the first failing trial, and ends the test with it.
+func (c *check) first() {
+	c.t.Helper()
 	f, err := c.search()
 	if err != nil {
 		c.t.Fatalf("%v", err)
@@ -72,7 +93,12 @@ func (c *check) explore() {
 	if f != nil {
 		c.failed(f)
 	}
+	c.book.Trials = c.set.shard.count(c.set.trials)
 }
+
+// whole reports whether this run has what there is to know of the property. What
+// has not occurred in one shard may have in another: that is for the merged run.
+func (c *check) whole() bool { return c.set.shard.of <= 1 }
 
 // draw is the schedule of trial n: what rapid draws at the trial's own seed.
 func (c *check) draw(n int) Schedule { return c.gen.Example(int(trialSeed(c.set.seed, n))) }

@@ -318,13 +318,41 @@
 // follows from the test's name, so that the same commit gives the same answer;
 // a trial's seed follows from it and the trial's number.
 //
-//	flag               variable           meaning
-//	-rehearse.trials   REHEARSE_TRIALS    trials of each property; 0: 1000, or 200 with -short
-//	-rehearse.seed     REHEARSE_SEED      base seed, as a failure prints it; 0: from the test's name
-//	-rehearse.explore  REHEARSE_EXPLORE   true: a fresh base seed for each run, which is printed
+//	flag               variable          meaning
+//	-rehearse.accept   REHEARSE_ACCEPT   write the matrix's baselines, and the rates of samples, anew: what has changed, or has certainly fallen, fails until it is accepted
+//	-rehearse.explore  REHEARSE_EXPLORE  a fresh base seed for each run, which is printed
+//	-rehearse.for      REHEARSE_FOR      campaign: go on for a time (10m) or a count (1000000x), past failures
+//	-rehearse.merge    REHEARSE_MERGE    folder with the files of all shards: report them as one run
+//	-rehearse.results  REHEARSE_RESULTS  folder for a file of results of each property
+//	-rehearse.seed     REHEARSE_SEED     base seed, as a failure prints it; 0: from the test's name
+//	-rehearse.shard    REHEARSE_SHARD    0/3: play the first of three parts of the trials
+//	-rehearse.trials   REHEARSE_TRIALS   trials of each property; 0: 1000, or 200 with -short
 //
-// A flag goes before any variable. Variables suit "go test ./...", where some
-// packages do not know the flags. A seed and exploring exclude each other.
+// A flag goes before any variable. Flags are there where the test binary links this
+// package, that of accept where it links matrix; variables suit "go test ./...",
+// where some packages do not know the flags. They are read by the test that they
+// are for, so that go test keeps a passed run for each value. It keeps those with a
+// fresh seed and campaigns too: give -count=1 with their variables. A seed and
+// exploring exclude each other. Folders are seen from the package, unless their
+// path is absolute.
+//
+// # Campaigns, shards and fuzzing
+//
+// With -rehearse.for, [Check] is a campaign: it goes on for that time or number of
+// trials, reports and saves the first failing trial of each invariant within a
+// second or so, and prints its progress on standard error. It stops in time before
+// go test's own -timeout, and cleanly when it is interrupted.
+//
+// Shards part the trials of a property by their numbers: set -rehearse.shard, or
+// TEST_TOTAL_SHARDS and TEST_SHARD_INDEX as Bazel does. A binary of rules_go parts
+// its test functions by these already, so there only -rehearse.shard parts trials.
+// Saved cases are replayed in every shard: they are few, and none of the shards has
+// anything to say of code that breaks one. With -rehearse.results, or under Bazel
+// in TEST_UNDECLARED_OUTPUTS_DIR, each shard leaves a file. Copied into one folder,
+// -rehearse.merge reports them as the run of one machine. What must occur in a run,
+// such as accepted deviations, is held against the merged run and not a shard.
+//
+// [Fuzz] gives the trials to the fuzzer of go test. docs/campaigns.md shows each.
 //
 // Rapid's own flags do not change what Check draws, and its fail files are not
 // written: neither disturbs rapid properties of the same test binary.

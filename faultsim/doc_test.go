@@ -1,28 +1,12 @@
 package faultsim
 
 import (
-	"flag"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-// The documentation lists each flag and its variable.
-func TestDocumentationListsFlagsAndVariables(t *testing.T) {
-	text, err := os.ReadFile("doc.go")
-	require.NoError(t, err)
-	n := 0
-	flag.VisitAll(func(f *flag.Flag) {
-		if name, ok := strings.CutPrefix(f.Name, "rehearse."); ok {
-			n++
-			require.Contains(t, string(text), "-rehearse."+name+" ")
-			require.Contains(t, string(text), "REHEARSE_"+strings.ToUpper(name)+" ")
-		}
-	})
-	require.Equal(t, 3, n)
-}
 
 // The schedule in the documentation is one.
 func TestDocumentationShowsAScheduleThatParses(t *testing.T) {

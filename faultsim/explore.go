@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -36,7 +37,8 @@ func (o *Outcome) Invariant() string {
 
 // Explore is the engine of [Check]: it draws and judges the same trials and
 // returns the first failure, made small, instead of reporting it. It neither
-// reads nor writes saved cases.
+// reads nor writes saved cases, and plays all trials where Check plays those of
+// its shard.
 //
 // Where virtual time stands still it ends the test as Check does, since such a
 // trial cannot be ended. It must be called outside a synctest bubble.
@@ -45,11 +47,12 @@ func Explore(t *testing.T, a Adapter) (Outcome, error) {
 	if err := a.validate(); err != nil {
 		return Outcome{}, err
 	}
-	set, err := readSettings(t)
+	set, err := readSettings(t.Name())
 	if err != nil {
 		return Outcome{}, err
 	}
 	set.propose(a.Trials)
+	set.shard = shard{} // what it returns is of all trials
 	c := newCheck(t, &a, set)
 	o := Outcome{Seed: set.seed, Trials: set.trials}
 	f, err := c.search()
@@ -74,25 +77,47 @@ func Explore(t *testing.T, a Adapter) (Outcome, error) {
 
 // A failure is a failing trial.
 type failure struct {
-	n    int // number of the trial, from 0
-	s    Schedule
-	r    *result
-	name string // the invariant that it breaks first
-	rate int    // of the reruns
+	n      int // number of the trial, from 0
+	s      Schedule
+	r      *result
+	origin string // where it comes from, for the report
+	name   string // the invariant that it breaks first
+	rate   int    // of the reruns
 }
 
 // search draws trials until one fails; nil: none does.
 func (c *check) search() (*failure, error) {
 	c.t.Helper()
-	tools, err := inspect(c.t, c.a)
-	if err != nil {
+	if err := c.prepare(); err != nil {
 		return nil, err
 	}
-	c.drawer = newDrawer(c.a, tools)
-	c.gen = c.drawer.schedules()
 	n, r := c.firstFailing(0, c.set.trials)
 	if r == nil {
 		return nil, nil
 	}
-	return &failure{n: n, s: c.draw(n), r: r}, nil
+	return c.failure(n, r), nil
+}
+
+// prepare looks at the stage, and makes what draws schedules for it.
+func (c *check) prepare() error {
+	tools, err := inspect(c.t, c.a)
+	if err != nil {
+		return err
+	}
+	c.drawer = newDrawer(c.a, tools)
+	c.gen = c.drawer.schedules()
+	return nil
+}
+
+// failure is that of trial n.
+func (c *check) failure(n int, r *result) *failure {
+	return &failure{n: n, s: c.draw(n), r: r, origin: c.origin(n)}
+}
+
+// origin names a drawn trial.
+func (c *check) origin(n int) string {
+	if c.campaign != nil {
+		return fmt.Sprintf("trial %d of a campaign, seed %d", n+1, c.set.seed)
+	}
+	return fmt.Sprintf("trial %d of %d, seed %d", n+1, c.set.trials, c.set.seed)
 }

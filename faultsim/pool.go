@@ -1,7 +1,6 @@
 package faultsim
 
 import (
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -12,18 +11,37 @@ import (
 
 // firstFailing runs the trials from one number up to another, which is left
 // out, and returns the first one that fails, whatever the number of workers;
-// nil: none does, and what they have met is in c.met.
+// nil: none does, and what they have met is in c.met. Of a shard it runs those
+// that are the shard's own.
 func (c *check) firstFailing(from, to int) (number int, r *result) {
-	p := &pool{finished: make(chan struct{})}
-	p.next.Store(int64(from))
-	p.failed.Store(int64(to))
-	workers := min(runtime.GOMAXPROCS(0), to-from)
+	c.t.Helper()
+	p := c.newPool(from, to)
+	c.play(p)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.first == nil {
+		c.sum(p)
+	}
+	return int(p.failed.Load()), p.first
+}
+
+func (c *check) newPool(from, to int) *pool {
+	workers := min(runtime.GOMAXPROCS(0), max(1, c.set.shard.count(to)-c.set.shard.count(from)))
 	if c.a.Serial {
 		workers = 1
 	}
-	p.current = make([]atomic.Pointer[trial], workers)
-	p.numbers = make([]atomic.Int64, len(p.current))
-	p.met = make([]tally, len(p.current))
+	p := &pool{
+		finished: make(chan struct{}), step: int64(c.set.shard.step()),
+		current: make([]atomic.Pointer[trial], workers), numbers: make([]atomic.Int64, workers), met: make([]tally, workers),
+	}
+	p.next.Store(int64(c.set.shard.first(from)))
+	p.failed.Store(int64(to))
+	return p
+}
+
+// play runs the pool's trials and waits for them.
+func (c *check) play(p *pool) {
+	c.t.Helper()
 	calmCollector()
 	var wg sync.WaitGroup
 	for w := range p.current {
@@ -31,14 +49,13 @@ func (c *check) firstFailing(from, to int) (number int, r *result) {
 	}
 	go func() { wg.Wait(); close(p.finished) }()
 	c.watch(p)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.first == nil {
-		for w := range p.met {
-			c.met.add(&p.met[w])
-		}
+}
+
+// sum adds what the pool's trials have met.
+func (c *check) sum(p *pool) {
+	for w := range p.met {
+		c.met.add(&p.met[w])
 	}
-	return int(p.failed.Load()), p.first
 }
 
 // calmCollector lets the collector run every 64 MB instead of every 4 MB, by
@@ -50,6 +67,7 @@ var calmCollector = sync.OnceValue(func() []byte { return make([]byte, 32<<20) }
 // A pool is what the workers of one property share.
 type pool struct {
 	next     atomic.Int64
+	step     int64 // from one trial to the next
 	done     atomic.Int64
 	failed   atomic.Int64            // the lowest number of a trial that failed
 	mu       sync.Mutex              // guards first, and the changes of failed
@@ -59,6 +77,15 @@ type pool struct {
 	numbers  []atomic.Int64          // the number of that trial
 	met      []tally                 // what the trials of each worker have met
 	finished chan struct{}
+
+	stop  <-chan struct{}    // no further trial begins; nil: they all do
+	known map[string]failing // where failures end nothing: the first of each name; nil: the first one ends the search
+}
+
+// failing is a trial that failed.
+type failing struct {
+	n int
+	r *result
 }
 
 // work runs trials until there are none left that matter.
@@ -73,7 +100,7 @@ func (c *check) work(p *pool, w int) {
 		}
 	}()
 	for {
-		n = p.next.Add(1) - 1
+		n = p.next.Add(p.step) - p.step
 		if n >= p.failed.Load() || p.stopped.Load() {
 			ended = false
 			return
@@ -97,10 +124,18 @@ func (c *check) work(p *pool, w int) {
 	}
 }
 
-// fails notes a trial that failed, unless one before it has.
+// fails notes a trial that failed, unless one before it has. One that cannot be
+// judged is the last in every case.
 func (p *pool) fails(n int64, r *result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.known != nil && r.err == nil {
+		name := r.found[0].Invariant
+		if old, ok := p.known[name]; !ok || int(n) < old.n {
+			p.known[name] = failing{int(n), r}
+		}
+		return
+	}
 	if n < p.failed.Load() {
 		p.failed.Store(n)
 		p.first = r
@@ -113,10 +148,15 @@ func (c *check) watch(p *pool) {
 	c.t.Helper()
 	tick := time.NewTicker(frozenAfter)
 	defer tick.Stop()
+	stop := p.stop
 	for last := int64(0); ; {
 		select {
 		case <-p.finished:
 			return
+		case <-stop:
+			p.stopped.Store(true)
+			stop = nil
+			continue
 		case <-tick.C:
 		}
 		if now := p.done.Load(); now != last {
@@ -128,8 +168,8 @@ func (c *check) watch(p *pool) {
 		if x == nil || n > p.failed.Load() {
 			return // it is behind a trial that failed, which is the one to report
 		}
-		origin := fmt.Sprintf("trial %d of %d, seed %d", n+1, c.set.trials, c.set.seed)
-		c.unplayable(&FrozenError{frozenReport(x)}, x.s, origin, "")
+		c.book.Failures = append(c.book.Failures, failedTrial{Trial: int(n), Error: frozenClock})
+		c.unplayable(&FrozenError{frozenReport(x)}, x.s, c.origin(int(n)), "")
 	}
 }
 

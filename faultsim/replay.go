@@ -8,30 +8,35 @@ import (
 // replay runs the saved cases.
 func (c *check) replay() {
 	c.t.Helper()
-	cases, err := loadCases(c.t.Name())
+	cases, err := loadCases(c.name)
 	if err != nil {
 		c.t.Fatalf("%v", err)
 	}
 	for i := range cases {
-		k := &cases[i]
-		if !c.knows(k.invariant) {
-			c.t.Fatalf("%s: the invariant %q is none of those of adapter %q: %s\n    correct the name, or delete the file if it has lost its point", k.at(nil), k.invariant, c.a.Name, strings.Join(c.names(), ", "))
+		c.replayCase(&cases[i])
+	}
+}
+
+// replayCase runs one saved case, and reports it where it fails.
+func (c *check) replayCase(k *savedCase) {
+	c.t.Helper()
+	if !c.knows(k.invariant) {
+		c.t.Fatalf("%s: the invariant %q is none of those of adapter %q: %s\n    correct the name, or delete the file if it has lost its point", k.at(nil), k.invariant, c.a.Name, strings.Join(c.names(), ", "))
+	}
+	origin := "saved case " + k.path
+	r, rate := c.again(k)
+	if u, ok := errors.AsType[*UnfitError](r.err); ok {
+		c.t.Fatalf("%s: the case no longer fits the adapter: %v\n    correct the line, or delete the file if it has lost its point", k.at(u), u)
+	}
+	if r.err != nil {
+		c.unplayable(r.err, &k.schedule, origin, k.path)
+	}
+	if r.broken() {
+		if rate < reruns {
+			origin += rareness(rate)
 		}
-		origin := "saved case " + k.path
-		r, rate := c.again(k)
-		if u, ok := errors.AsType[*UnfitError](r.err); ok {
-			c.t.Fatalf("%s: the case no longer fits the adapter: %v\n    correct the line, or delete the file if it has lost its point", k.at(u), u)
-		}
-		if r.err != nil {
-			c.unplayable(r.err, &k.schedule, origin, k.path)
-		}
-		if r.broken() {
-			if rate < reruns {
-				origin += rareness(rate)
-			}
-			r.lead(k.invariant)
-			c.report(r, &k.schedule, origin, k.path)
-		}
+		r.lead(k.invariant)
+		c.report(r, &k.schedule, origin, k.path)
 	}
 }
 

@@ -1,25 +1,27 @@
 package faultsim
 
 import (
-	"cmp"
 	"errors"
-	"flag"
 	"fmt"
 	"hash/fnv"
-	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/rehearse-go/rehearse/internal/setting"
 )
 
-// The flags are registered where a test binary links this package. The
-// variables do the same for `go test ./...` over packages that do not; they
-// are read while a test runs, so that go test does not serve a cached pass
-// when one of them changes.
+// What a run is told from outside. The documentation of the package has the same
+// table, and a test compares the two.
 var (
-	flagTrials  = flag.Int("rehearse.trials", 0, "rehearse: trials of each property (0: 1000, or 200 with -short)")
-	flagSeed    = flag.Uint64("rehearse.seed", 0, "rehearse: base seed of properties (0: it follows from the test's name)")
-	flagExplore = flag.Bool("rehearse.explore", false, "rehearse: take a fresh base seed for each run instead")
+	settingTrials  = setting.Define("trials", "trials of each property; 0: 1000, or 200 with -short", parseTrials)
+	settingSeed    = setting.Define("seed", "base seed, as a failure prints it; 0: from the test's name", parseSeed)
+	settingExplore = setting.Define("explore", "a fresh base seed for each run, which is printed", parseYes)
+	settingFor     = setting.Define("for", "campaign: go on for a time (10m) or a count (1000000x), past failures", parseLength)
+	settingShard   = setting.Define("shard", "0/3: play the first of three parts of the trials", parseShard)
+	settingResults = setting.Define("results", "folder for a file of results of each property", parseFolder)
+	settingMerge   = setting.Define("merge", "folder with the files of all shards: report them as one run", parseFolder)
 )
 
 const defaultTrials = 1000
@@ -30,6 +32,10 @@ type settings struct {
 	asked     bool // the number of trials was asked for by flag or variable
 	seed      uint64
 	exploring bool
+	length    length // of a campaign; zero: it is none
+	shard     shard
+	results   string // folder; empty: none
+	merge     string // folder; empty: nothing to merge
 }
 
 // propose takes the adapter's own number of trials where none was asked for.
@@ -43,49 +49,36 @@ func (s *settings) propose(trials int) {
 	}
 }
 
-// readSettings reads flags and variables; a flag goes before its variable, and
-// any flag about the seed before any variable about it.
-func readSettings(t *testing.T) (settings, error) {
-	s := settings{trials: defaultTrials, seed: nameSeed(t.Name())}
+// readSettings reads flags and variables for the test of that name; a flag goes
+// before its variable, and any flag about the seed before any variable about it.
+func readSettings(test string) (settings, error) {
+	s := settings{trials: defaultTrials, seed: nameSeed(test)}
 	if testing.Short() {
 		s.trials /= 5
 	}
-	given := map[string]bool{}
-	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	err := errors.Join(s.readTrials(given["rehearse.trials"]), s.readSeed(given["rehearse.seed"], given["rehearse.explore"]))
+	err := errors.Join(s.readTrials(), s.readSeed(), s.readScale())
 	return s, err
 }
 
-func (s *settings) readTrials(flagged bool) error {
-	text, n := os.Getenv("REHEARSE_TRIALS"), *flagTrials // read even where the flag wins, for the test cache
-	if flagged && n < 0 {
-		return fmt.Errorf("-rehearse.trials=%d: the number of trials cannot be negative", n)
-	}
-	if !flagged && text != "" {
-		var err error
-		if n, err = strconv.Atoi(text); err != nil || n < 0 {
-			return fmt.Errorf("REHEARSE_TRIALS=%q is no number of trials: give a whole number, or 0 for the usual one", text)
-		}
-	}
-	if n > 0 {
+func (s *settings) readTrials() error {
+	n, _, err := settingTrials.Read()
+	if err == nil && n > 0 {
 		s.trials, s.asked = n, true
 	}
-	return nil
+	return err
 }
 
-func (s *settings) readSeed(seedFlagged, exploreFlagged bool) error {
-	seed, explore := *flagSeed, *flagExplore
-	seedText, exploreText := os.Getenv("REHEARSE_SEED"), os.Getenv("REHEARSE_EXPLORE")
-	if !seedFlagged && !exploreFlagged {
-		var err error
-		if seed, err = strconv.ParseUint(cmp.Or(seedText, "0"), 0, 64); err != nil {
-			return fmt.Errorf("REHEARSE_SEED=%q is no seed: give the whole number that a failure prints, or 0 for the one of the test's name", seedText)
-		}
-		if explore, err = strconv.ParseBool(cmp.Or(exploreText, "false")); err != nil {
-			return fmt.Errorf("REHEARSE_EXPLORE=%q is neither true nor false", exploreText)
-		}
+func (s *settings) readSeed() error {
+	seed, seedFrom, seedErr := settingSeed.Read()
+	explore, exploreFrom, exploreErr := settingExplore.Read()
+	if seedFrom < exploreFrom {
+		seed, seedErr = 0, nil
+	} else if exploreFrom < seedFrom {
+		explore, exploreErr = false, nil
 	}
 	switch {
+	case seedErr != nil || exploreErr != nil:
+		return errors.Join(seedErr, exploreErr)
 	case seed != 0 && explore:
 		return errors.New("a seed and exploring are both asked for (-rehearse.seed or REHEARSE_SEED, -rehearse.explore or REHEARSE_EXPLORE): a seed repeats a run, exploring takes a new one")
 	case seed != 0:
@@ -94,6 +87,75 @@ func (s *settings) readSeed(seedFlagged, exploreFlagged bool) error {
 		s.seed, s.exploring = mix(uint64(time.Now().UnixNano())), true
 	}
 	return nil
+}
+
+// readScale reads what is for runs on several machines, and for long ones.
+func (s *settings) readScale() (err error) {
+	errs := make([]error, 4)
+	s.length, _, errs[0] = settingFor.Read()
+	s.shard, errs[1] = readShard()
+	s.results, errs[2] = readResults()
+	s.merge, _, errs[3] = settingMerge.Read()
+	switch {
+	case s.exploring && s.shard.of > 1:
+		err = errors.New("shards and a fresh seed are both asked for: each shard would have a seed of its own. Draw one seed for all of them and give it by -rehearse.seed or REHEARSE_SEED")
+	case s.merge != "" && s.shard.of > 1:
+		err = errors.New("-rehearse.merge puts together what shards have found: run it once, without -rehearse.shard or TEST_TOTAL_SHARDS")
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+func parseTrials(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, errors.New("is no number of trials: give a whole number, or 0 for the usual one")
+	}
+	return n, nil
+}
+
+func parseSeed(text string) (uint64, error) {
+	seed, err := strconv.ParseUint(text, 0, 64)
+	if err != nil {
+		return 0, errors.New("is no seed: give the whole number that a failure prints, or 0 for the one of the test's name")
+	}
+	return seed, nil
+}
+
+func parseYes(text string) (bool, error) {
+	yes, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, errors.New("is neither true nor false")
+	}
+	return yes, nil
+}
+
+func parseFolder(text string) (string, error) { return text, nil }
+
+// A length is how long a campaign goes on: a time, or a number of trials.
+type length struct {
+	time   time.Duration
+	trials int
+}
+
+func (l length) String() string {
+	if l.trials > 0 {
+		return fmt.Sprintf("%d trials", l.trials)
+	}
+	return l.time.String()
+}
+
+// parseLength reads a length as go test reads -benchtime and -fuzztime.
+func parseLength(text string) (length, error) {
+	if count, ok := strings.CutSuffix(text, "x"); ok {
+		if n, err := strconv.Atoi(count); err == nil && n > 0 {
+			return length{trials: n}, nil
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return length{}, errors.New("is no length of a campaign: give a time such as 10m, or a number of trials such as 1000000x")
+	}
+	return length{time: d}, nil
 }
 
 // nameSeed makes a base seed of a test's name: the same commit gives the same

@@ -14,11 +14,12 @@ const (
 	shrinkTime = 3 * time.Second // real time for shrinking
 )
 
-// failed handles the first failing trial: it is run again alone, shrunk,
-// saved and reported.
+// failed handles a failing trial: it is run again alone, shrunk, saved and
+// reported.
 func (c *check) failed(f *failure) {
 	c.t.Helper()
-	origin := fmt.Sprintf("trial %d of %d, seed %d", f.n+1, c.set.trials, c.set.seed)
+	c.book.fails(f)
+	origin := f.origin
 	if f.r.err != nil {
 		c.unplayable(f.r.err, &f.s, origin, "")
 	}
@@ -26,11 +27,13 @@ func (c *check) failed(f *failure) {
 	switch {
 	case f.rate == 0:
 		c.stateful(f.s, f.r, origin, fmt.Sprintf("a trial broke %s among others and passes alone", f.r.found[0].Invariant))
+		return
 	case f.rate < reruns:
 		origin += rareness(f.rate)
 	default:
 		if n, broke := c.spoilt(f.n); broke != "" {
 			c.stateful(f.s, f.r, origin, fmt.Sprintf("trial %d passed at first, and breaks %s every time now that others have run", n+1, broke))
+			return
 		}
 	}
 	c.report(f.r, &f.s, origin, "")
@@ -113,7 +116,7 @@ func (c *check) stateful(s Schedule, r *result, origin, headline string) {
 	text := "state-between-trials: " + headline + "\n" +
 		"    advice: look for a package-level variable in the code under test (a breaker, a limiter, a client, a counter), or for a race: build everything in Subject\n"
 	text += "\n" + strings.TrimRight(invariants.Report(r.tr, r.found), "\n")
-	c.t.Fatalf("%s\n%s\n%s\nrun it again: %s", text, indent("schedule", s.String()), origin, c.rerun(true))
+	c.end("%s\n%s\n%s\nrun it again: %s", text, indent("schedule", s.String()), origin, c.rerun(true))
 }
 
 // lead puts the findings of the invariant first.
@@ -163,6 +166,7 @@ func (c *check) unplayable(err error, s *Schedule, origin, path string) {
 	}
 	k := savedCase{invariant: frozenClock, schedule: *s, path: path}
 	c.fatal(text, &k, origin)
+	c.t.FailNow() // a campaign ends with it too
 }
 
 // always reports whether the schedule breaks the invariant in each of n runs. A
@@ -176,6 +180,16 @@ func (c *check) always(s *Schedule, name string, n int) bool {
 	return true
 }
 
+// end reports a failure. A property ends with its first one, and a campaign goes
+// on.
+func (c *check) end(format string, args ...any) {
+	c.t.Helper()
+	if c.campaign == nil {
+		c.t.Fatalf(format, args...)
+	}
+	c.t.Errorf(format, args...)
+}
+
 // report saves the case, unless it comes from a file, and ends the test.
 func (c *check) report(r *result, s *Schedule, origin, path string) {
 	c.t.Helper()
@@ -184,20 +198,21 @@ func (c *check) report(r *result, s *Schedule, origin, path string) {
 	c.fatal(text, &k, origin)
 }
 
-// fatal ends the test: what broke, the schedule and where it is kept, and the
-// line that runs it again.
+// fatal ends the test, unless it is a campaign: what broke, the schedule and
+// where it is kept, and the line that runs it again.
 func (c *check) fatal(text string, k *savedCase, origin string) {
 	c.t.Helper()
 	headline, _, _ := strings.Cut(text, "\n")
 	title, schedule, kept := "schedule, saved as "+k.path, k.schedule.String(), true
 	if k.path == "" {
-		file, err := k.save(c.t.Name(), headline)
+		file, err := k.save(c.name, headline)
 		title = "schedule, saved as " + file
 		if err != nil {
 			kept = false
-			title = fmt.Sprintf("case, which could not be saved (%v): write the lines below, without their indent, to %s", err, k.file(c.t.Name()))
-			schedule = k.text(c.t.Name(), headline)
+			title = fmt.Sprintf("case, which could not be saved (%v): write the lines below, without their indent, to %s", err, k.file(c.name))
+			schedule = k.text(c.name, headline)
 		}
 	}
-	c.t.Fatalf("%s\n%s\n%s\nrun it again: %s", text, indent(title, schedule), origin, c.rerun(!kept))
+	c.book.saves(k, c.name, headline, kept)
+	c.end("%s\n%s\n%s\nrun it again: %s", text, indent(title, schedule), origin, c.rerun(!kept))
 }

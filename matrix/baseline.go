@@ -2,18 +2,24 @@ package matrix
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/internal/kept"
+	"github.com/rehearse-go/rehearse/internal/setting"
 )
 
-var flagAccept = flag.Bool("rehearse.accept", false, "rehearse: write the matrix's baselines and the rates of samples anew, and so accept what has changed")
+// acceptSetting takes any word but one of no, as its variable always has.
+var acceptSetting = setting.Define("accept", "write the matrix's baselines, and the rates of samples, anew: what has changed, or has certainly fallen, fails until it is accepted",
+	func(text string) (bool, error) {
+		yes, err := strconv.ParseBool(text)
+		return yes || err != nil, nil
+	})
 
 const baselineHeader = "rehearse baseline 1"
 
@@ -102,7 +108,10 @@ func parseBaseline(text string) (b baseline, err error) {
 }
 
 // accepting reports whether what the matrix comes to is to be written down.
-func accepting() bool { return *flagAccept || os.Getenv("REHEARSE_ACCEPT") != "" }
+func accepting() bool {
+	yes, _, _ := acceptSetting.Read()
+	return yes
+}
 
 // hold compares the grid with the accepted baseline, or accepts it where that
 // is asked for. Without a baseline file there is nothing to hold it against.

@@ -33,10 +33,8 @@ func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''
 // import path, which means the same in every folder of its module; else the
 // path from the root of the module.
 func packageOf() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if path, ok := strings.CutSuffix(info.Path, ".test"); ok && path != "command-line-arguments" {
-			return path
-		}
+	if path := ImportPath(); path != "" {
+		return path
 	}
 	for root := kept.PackageDir(); ; root = filepath.Dir(root) {
 		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
@@ -50,4 +48,15 @@ func packageOf() string {
 			return "."
 		}
 	}
+}
+
+// ImportPath is that of the package of the running test; empty: the binary does
+// not know it.
+func ImportPath() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if path, ok := strings.CutSuffix(info.Path, ".test"); ok && path != "command-line-arguments" {
+			return path
+		}
+	}
+	return ""
 }

@@ -1,0 +1,150 @@
+package faultsim
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/rehearse-go/rehearse/internal/kept"
+	"github.com/rehearse-go/rehearse/internal/rerun"
+)
+
+// merge reads what all shards have found and reports it as the run of one machine
+// would have: the first failing trial, or of a campaign the first of each
+// invariant. It plays those trials again here, so the report is of this code.
+func (c *check) merge() {
+	c.t.Helper()
+	all, err := c.shards()
+	if err == nil {
+		err = c.prepare()
+	}
+	if err != nil {
+		c.t.Fatalf("%v", err)
+	}
+	c.adopt(all)
+	for _, f := range c.ofOneMachine(all) {
+		c.playAgain(f)
+	}
+}
+
+// shards reads the files of this property, one of each shard.
+func (c *check) shards() ([]*results, error) {
+	all, err := readAllResults(c.set.merge)
+	if err != nil {
+		return nil, fmt.Errorf("-rehearse.merge: %w", err)
+	}
+	var own []*results
+	for i := range all {
+		if r := &all[i]; r.Test == c.name && samePackage(r.Package, rerun.ImportPath()) {
+			own = append(own, r)
+		}
+	}
+	if len(own) == 0 {
+		return nil, fmt.Errorf("-rehearse.merge=%s: none of its %d files of results (*%s) is of %s", c.set.merge, len(all), resultsSuffix, c.name)
+	}
+	return own, c.complete(own)
+}
+
+// samePackage compares import paths of which either may be unknown.
+func samePackage(a, b string) bool { return a == "" || b == "" || a == b }
+
+// complete reports what is missing of a run, or does not belong to it.
+func (c *check) complete(own []*results) error {
+	first := own[0]
+	by := make([]*results, first.Shards)
+	var errs []error
+	for _, r := range own {
+		switch {
+		case r.Contract != c.contractHash():
+			errs = append(errs, fmt.Errorf("%s was found under another contract: merge with the code that the shards ran", r.path))
+		case r.Seed != first.Seed, r.Planned != first.Planned, r.Shards != first.Shards, r.Campaign != first.Campaign:
+			errs = append(errs, fmt.Errorf("%s and %s are of two runs, with other seeds, trials or shards: take the old one away", first.path, r.path))
+		case r.Shard < 0 || r.Shard >= r.Shards:
+			errs = append(errs, fmt.Errorf("%s is of shard %d of %d, which there is none", r.path, r.Shard, r.Shards))
+		case by[r.Shard] != nil:
+			errs = append(errs, fmt.Errorf("%s and %s are both of shard %d: take the old one away", by[r.Shard].path, r.path, r.Shard))
+		default:
+			by[r.Shard] = r
+		}
+	}
+	for i, r := range by {
+		if r == nil && len(errs) == 0 {
+			errs = append(errs, fmt.Errorf("-rehearse.merge=%s: there is nothing of shard %d of %d of %s: its run was killed, or failed by a saved case or before its first trial", c.set.merge, i, first.Shards, c.name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// adopt makes this run that of the shards, with all that they have met, and keeps
+// the cases that they have found.
+func (c *check) adopt(all []*results) {
+	c.t.Helper()
+	first := all[0]
+	c.set.seed, c.set.trials = first.Seed, first.Planned
+	if first.Campaign {
+		c.set.length = length{trials: first.Planned}
+		c.campaign = &campaign{progress: os.Stderr}
+	}
+	for _, r := range all {
+		c.met.add(&r.Met)
+		for _, name := range r.Accepted {
+			c.seen.Store(name, true)
+		}
+		for _, f := range r.Failures {
+			if err := f.keep(c.name); err != nil {
+				c.t.Errorf("%s: the case of trial %d cannot be saved: %v", r.path, f.Trial+1, err)
+			}
+		}
+	}
+}
+
+// keep saves the case, where there is one, as the shard would have saved it.
+func (f *failedTrial) keep(test string) error {
+	if f.Case == "" {
+		return nil
+	}
+	k, err := parseCase(f.Case)
+	if err != nil {
+		return err
+	}
+	return kept.Save(k.file(test), f.Case)
+}
+
+// ofOneMachine picks the trials that one machine would have reported.
+func (c *check) ofOneMachine(all []*results) []failedTrial {
+	var list, picked []failedTrial
+	for _, r := range all {
+		list = append(list, r.Failures...)
+	}
+	slices.SortFunc(list, func(a, b failedTrial) int { return a.Trial - b.Trial })
+	for _, f := range list {
+		known := slices.ContainsFunc(picked, func(p failedTrial) bool { return p.Invariant == f.Invariant })
+		if !known && (c.campaign != nil || len(picked) == 0) {
+			picked = append(picked, f)
+		}
+	}
+	return picked
+}
+
+// playAgain plays a trial that failed in a shard, and reports it.
+func (c *check) playAgain(f failedTrial) {
+	c.t.Helper()
+	if c.campaign != nil {
+		c.set.trials = f.Trial + 1 // which find it again
+	}
+	s := c.draw(f.Trial)
+	for range reruns {
+		r := c.shown(&s)
+		if r.err == nil && !r.breaks(f.Invariant) {
+			continue
+		}
+		if r.err == nil {
+			r.lead(f.Invariant)
+		}
+		c.failed(c.failure(f.Trial, r))
+		return
+	}
+	c.end("%s broke %s%s in its shard, and passes here, %d times: state between trials, a race, or other code\n%s\nrun it again: %s",
+		c.origin(f.Trial), f.Invariant, f.Error, reruns, indent("schedule", s.String()), c.rerun(true))
+}
