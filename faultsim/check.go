@@ -61,7 +61,15 @@ type check struct {
 }
 
 func newCheck(t *testing.T, a *Adapter, set settings) *check {
-	return &check{t: t, name: t.Name(), a: a, set: set, invs: a.invariants(), content: a.content(), beside: a.Contract().Content()}
+	c := &check{t: t}
+	c.of(t.Name(), a, set)
+	return c
+}
+
+// of makes it the property of an adapter.
+func (c *check) of(name string, a *Adapter, set settings) {
+	c.name, c.a, c.set = name, a, set
+	c.invs, c.content, c.beside = a.invariants(), a.content(), a.Contract().Content()
 }
 
 // explore runs the drawn trials, or reads what other machines have run.
@@ -93,7 +101,6 @@ func (c *check) first() {
 	if f != nil {
 		c.failed(f)
 	}
-	c.book.Trials = c.set.shard.count(c.set.trials)
 }
 
 // whole reports whether this run has what there is to know of the property. What

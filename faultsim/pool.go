@@ -17,6 +17,7 @@ func (c *check) firstFailing(from, to int) (number int, r *result) {
 	c.t.Helper()
 	p := c.newPool(from, to)
 	c.play(p)
+	c.book.Trials += int(p.done.Load())
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.first == nil {

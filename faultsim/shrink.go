@@ -97,9 +97,17 @@ func (c *check) repeat(s *Schedule, name string) (again *result, rate int) {
 // spoilt looks for state that has latched, such as a breaker that is open for
 // good: then every trial fails alone as well, those that passed before included.
 // It plays some of the trials before the failing one again, and returns the
-// first that fails now and what it breaks; "": all pass.
+// first that fails now and what it breaks; "": all pass. In a campaign that has
+// found something before, such trials may have failed all along.
 func (c *check) spoilt(failing int) (n int, broke string) {
-	for n := range min(failing, reruns) {
+	if c.campaign != nil && len(c.campaign.found) > 1 {
+		return 0, ""
+	}
+	for i := range reruns {
+		n := c.set.shard.first(0) + i*c.set.shard.step()
+		if n >= failing {
+			break
+		}
 		s := c.draw(n)
 		r := c.trial(&s)
 		if r.err == nil && r.broken() && c.always(&s, r.found[0].Invariant, reruns) {
