@@ -105,10 +105,9 @@ func inOrderOfTrials(known map[string]failing) []failing {
 func (c *check) breaks(f failing) {
 	c.t.Helper()
 	g, name := c.campaign, f.r.found[0].Invariant
-	if slices.Contains(g.found, name) {
+	if g.knows(name) {
 		return
 	}
-	g.found = append(g.found, name)
 	c.set.trials = f.n + 1 // which find it again
 	c.failed(c.failure(f.n, f.r))
 	c.publish()
@@ -117,6 +116,16 @@ func (c *check) breaks(f failing) {
 		where = "saved as " + last.File
 	}
 	g.say(c, "trial %d breaks %s; %s", f.n+1, name, where)
+}
+
+// knows reports whether the invariant was known to be broken, and remembers it.
+// What is no campaign knows of nothing.
+func (g *campaign) knows(name string) bool {
+	if g == nil || slices.Contains(g.found, name) {
+		return g != nil
+	}
+	g.found = append(g.found, name)
+	return false
 }
 
 // report says how far the campaign is, and how it ended.
@@ -189,11 +198,13 @@ var interrupts = sync.OnceValue(func() context.Context {
 // binary that has been interrupted is skipped.
 func (c *check) begin() {
 	c.t.Helper()
-	if c.set.length == (length{}) {
-		return
-	}
-	if interrupts().Err() != nil {
+	switch {
+	case c.set.merge != "":
+		c.gather()
+	case c.set.length == (length{}):
+	case interrupts().Err() != nil:
 		c.t.Skipf("the run was interrupted before this campaign began: %s", rerun.Command(c.name))
+	default:
+		c.campaign = &campaign{progress: os.Stderr, every: progressEvery}
 	}
-	c.campaign = &campaign{progress: os.Stderr, every: progressEvery}
 }

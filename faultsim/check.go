@@ -56,8 +56,9 @@ type check struct {
 	seen    sync.Map // names of accepted invariants that had findings
 	met     tally    // what the trials have met
 
-	campaign *campaign // nil: the first failure is the end
-	book     results   // what goes into the file of results
+	campaign *campaign  // nil: the first failure is the end
+	book     results    // what goes into the file of results
+	parts    []*results // of all shards, where this run merges them
 }
 
 func newCheck(t *testing.T, a *Adapter, set settings) *check {

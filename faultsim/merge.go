@@ -10,21 +10,39 @@ import (
 	"github.com/rehearse-go/rehearse/internal/rerun"
 )
 
-// merge reads what all shards have found and reports it as the run of one machine
-// would have: the first failing trial, or of a campaign the first of each
-// invariant. It plays those trials again here, so the report is of this code.
-func (c *check) merge() {
+// gather reads what all shards have found, and makes this run theirs.
+func (c *check) gather() {
 	c.t.Helper()
 	all, err := c.shards()
-	if err == nil {
-		err = c.prepare()
-	}
 	if err != nil {
 		c.t.Fatalf("%v", err)
 	}
-	c.adopt(all)
-	for _, f := range c.ofOneMachine(all) {
-		c.playAgain(f)
+	c.parts = all
+	c.set.seed, c.set.trials = all[0].Seed, all[0].Planned
+	if all[0].Campaign {
+		c.campaign = &campaign{progress: os.Stderr}
+	}
+}
+
+// merge reports what the shards have found as the run of one machine would have:
+// the first failing trial, or of a campaign the first of each invariant. It plays
+// those trials again here, so the report is of this code.
+func (c *check) merge() {
+	c.t.Helper()
+	if err := c.prepare(); err != nil {
+		c.t.Fatalf("%v", err)
+	}
+	c.adopt()
+	for _, f := range c.ofOneMachine() {
+		if !c.campaign.knows(f.Invariant) {
+			c.playAgain(f)
+		}
+	}
+	if c.campaign != nil {
+		c.set.trials = 0
+		for _, r := range c.parts {
+			c.set.trials += r.Trials
+		}
 	}
 }
 
@@ -76,17 +94,11 @@ func (c *check) complete(own []*results) error {
 	return errors.Join(errs...)
 }
 
-// adopt makes this run that of the shards, with all that they have met, and keeps
-// the cases that they have found.
-func (c *check) adopt(all []*results) {
+// adopt takes over all that the shards have met, and keeps the cases that they
+// have found.
+func (c *check) adopt() {
 	c.t.Helper()
-	first := all[0]
-	c.set.seed, c.set.trials = first.Seed, first.Planned
-	if first.Campaign {
-		c.set.length = length{trials: first.Planned}
-		c.campaign = &campaign{progress: os.Stderr}
-	}
-	for _, r := range all {
+	for _, r := range c.parts {
 		c.met.add(&r.Met)
 		for _, name := range r.Accepted {
 			c.seen.Store(name, true)
@@ -112,9 +124,9 @@ func (f *failedTrial) keep(test string) error {
 }
 
 // ofOneMachine picks the trials that one machine would have reported.
-func (c *check) ofOneMachine(all []*results) []failedTrial {
+func (c *check) ofOneMachine() []failedTrial {
 	var list, picked []failedTrial
-	for _, r := range all {
+	for _, r := range c.parts {
 		list = append(list, r.Failures...)
 	}
 	slices.SortFunc(list, func(a, b failedTrial) int { return a.Trial - b.Trial })

@@ -36,6 +36,7 @@ func (c *check) replayCase(k *savedCase) {
 			origin += rareness(rate)
 		}
 		r.lead(k.invariant)
+		c.campaign.knows(r.found[0].Invariant)
 		c.report(r, &k.schedule, origin, k.path)
 	}
 }
