@@ -55,6 +55,7 @@ type check struct {
 	gen     *rapid.Generator[Schedule]
 	seen    sync.Map // names of accepted invariants that had findings
 	met     tally    // what the trials have met
+	played  int      // trials that were run alone
 
 	campaign *campaign  // nil: the first failure is the end
 	book     results    // what goes into the file of results
