@@ -83,11 +83,11 @@ func (c *check) round(from, to int, stop <-chan struct{}) {
 	c.campaign.trials += int(p.done.Load())
 	c.book.Trials = c.campaign.trials
 	c.sum(p)
-	if p.first != nil {
-		c.failed(c.failure(int(p.failed.Load()), p.first)) // ends the test
-	}
 	for _, f := range inOrderOfTrials(p.known) {
 		c.breaks(f)
+	}
+	if p.first != nil {
+		c.failed(c.failure(int(p.failed.Load()), p.first)) // ends the test
 	}
 }
 
