@@ -206,6 +206,7 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		if len(d.connected) > 0 {
 			d.losses(t, &s)
 		}
+		d.calm(t, &s)
 		return s
 	})
 }
