@@ -17,6 +17,7 @@ type drawer struct {
 	p       *invariants.Policy
 	tools   []drawnTool
 	single  bool                // one action only
+	stormy  bool                // the faults never stop
 	breaker *invariants.Breaker // that comes under strain; nil: none
 	guards  []invariants.Breaker
 	shared  bool // actions share an allowance

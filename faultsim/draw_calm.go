@@ -10,7 +10,7 @@ import (
 // with pauses around the times after which the code has to work again. It comes last,
 // so that no other draw depends on it.
 func (d *drawer) calm(t *rapid.T, s *Schedule) {
-	if d.mortal(s) || !oneIn(t, 3) {
+	if d.stormy || d.mortal(s) || !oneIn(t, 3) {
 		return
 	}
 	s.Calm = d.calmAt(t)
