@@ -7,19 +7,34 @@ import (
 )
 
 // calm lets the faults of a schedule stop now and then, and puts actions behind them,
-// with pauses around the times after which the code has to work again. It comes last,
-// so that no other draw depends on it.
+// with pauses around the times after which the code has to work again. Where the
+// adapter declares such a time it does so in half of the schedules. It comes last, so
+// that no other draw depends on it.
 func (d *drawer) calm(t *rapid.T, s *Schedule) {
-	if d.stormy || d.mortal(s) || !oneIn(t, 3) {
+	if d.stormy || d.mortal(s) || !coin(t) || d.within == 0 && !oneIn(t, 2) {
 		return
 	}
 	s.Calm = d.calmAt(t)
 	if d.single {
 		return
 	}
-	for range 1 + below(t, 3) {
-		s.Actions = append(s.Actions, Plan{After: d.recess(t), Faults: map[string][]Fault{}})
+	pause := d.recess(t)
+	steady := coin(t) // at one pace, so that what each of them begins anew never ends
+	for range 1 + below(t, d.behind()) {
+		s.Actions = append(s.Actions, Plan{After: pause, Faults: map[string][]Fault{}})
+		if !steady {
+			pause = d.recess(t)
+		}
 	}
+}
+
+// behind is the most actions behind the calm: enough to pass the time that is declared,
+// at a pace of a third of it.
+func (d *drawer) behind() int {
+	if d.within > 0 {
+		return 6
+	}
+	return 3
 }
 
 // mortal reports whether a process dies in the schedule: what it leaves behind is judged
@@ -46,6 +61,9 @@ func (d *drawer) calmAt(t *rapid.T) time.Duration {
 // may hold an outage against the tool.
 func (d *drawer) recess(t *rapid.T) time.Duration {
 	times := []time.Duration{time.Millisecond, d.moment(t), d.p.Budget}
+	if d.within > 0 {
+		times = []time.Duration{time.Millisecond, d.moment(t), d.within, d.within / 2, d.within / 3}
+	}
 	for i := range d.guards {
 		times = append(times, d.guards[i].Cooldown)
 	}

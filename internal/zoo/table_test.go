@@ -55,7 +55,7 @@ func size(s faultsim.Schedule) int {
 			}
 		}
 	}
-	add(s.AtOnce, s.Jitter != "")
+	add(s.AtOnce, s.Jitter != "", s.Calm != 0)
 	n += len(s.Outages) + len(s.Quotas) + len(s.Serial) + len(s.Expiries)
 	for _, p := range s.Actions {
 		add(p.After != 0, p.Deadline != 0, p.Cancel != 0, p.Key != 0, p.Other)
