@@ -51,6 +51,7 @@ type check struct {
 	gen     *rapid.Generator[Schedule]
 	seen    sync.Map // names of accepted invariants that had findings
 	met     tally    // what the trials have met
+	crowded bool     // a trial was to be seeded and could not be
 }
 
 func newCheck(t *testing.T, a *Adapter, set settings) *check {
@@ -74,8 +75,18 @@ func (c *check) explore() {
 	}
 }
 
-// draw is the schedule of trial n: what rapid draws at the trial's own seed.
-func (c *check) draw(n int) Schedule { return c.gen.Example(int(trialSeed(c.set.seed, n))) }
+// draw is the schedule of trial n: what rapid draws at the trial's own seed. Where
+// trials run one at a time, their random numbers have a seed of their own as well.
+func (c *check) draw(n int) Schedule {
+	s := c.gen.Example(int(trialSeed(c.set.seed, n)))
+	if c.inTurn() && !c.a.Unseeded {
+		s.Seed = uint64(n + 1)
+	}
+	return s
+}
+
+// inTurn reports whether the drawn trials run one at a time.
+func (c *check) inTurn() bool { return c.a.Serial || c.set.twice }
 
 // accepted fails the test for accepted deviations that did not occur.
 func (c *check) accepted() {

@@ -322,6 +322,8 @@
 //	-rehearse.trials   REHEARSE_TRIALS    trials of each property; 0: 1000, or 200 with -short
 //	-rehearse.seed     REHEARSE_SEED      base seed, as a failure prints it; 0: from the test's name
 //	-rehearse.explore  REHEARSE_EXPLORE   true: a fresh base seed for each run, which is printed
+//	-rehearse.twice    REHEARSE_TWICE     true: passing trials run twice, and their traces are compared
+//	-rehearse.gotest   REHEARSE_GOTEST    true: a failure prints its schedule as a Go test too
 //
 // A flag goes before any variable. Variables suit "go test ./...", where some
 // packages do not know the flags. A seed and exploring exclude each other.

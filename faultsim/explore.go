@@ -23,6 +23,7 @@ type Outcome struct {
 	Took     time.Duration        // real time from the failing trial to the smallest
 	Findings []invariants.Finding // of that schedule; the first names the broken invariant
 	Trace    *trace.Trace         // of that schedule
+	Differs  *trace.Difference    // between two runs of that schedule; nil: they give the same trace
 	Idle     []string             // accepted deviations that did not occur
 }
 
@@ -64,10 +65,14 @@ func Explore(t *testing.T, a Adapter) (Outcome, error) {
 		return o, errors.New(f.r.err.Error() + "\n" + indent("schedule", f.s.String()))
 	}
 	o.Trial, o.Drawn = f.n+1, f.s
+	if f.r.other != nil {
+		o.Rate, o.Schedule, o.Trace, o.Differs = 0, f.s, f.r.tr, f.r.other
+		return o, nil
+	}
 	began := time.Now()
 	c.minimise(f)
 	o.Took = time.Since(began)
-	o.Rate = float64(f.rate) / reruns
+	o.Rate, o.Differs = f.rate, f.runs.differs
 	o.Schedule, o.Findings, o.Trace = f.s, f.r.found, f.r.tr
 	return o, nil
 }
@@ -78,7 +83,10 @@ type failure struct {
 	s    Schedule
 	r    *result
 	name string // the invariant that it breaks first
-	rate int    // of the reruns
+
+	rate  float64    // how often it fails when it is run again alone
+	runs  repetition // of its schedule, once that is the smallest
+	lucky int        // how many of other seeds break it; 0: its own does
 }
 
 // search draws trials until one fails; nil: none does.

@@ -18,8 +18,11 @@ func (c *check) firstFailing(from, to int) (number int, r *result) {
 	p.next.Store(int64(from))
 	p.failed.Store(int64(to))
 	workers := min(runtime.GOMAXPROCS(0), to-from)
-	if c.a.Serial {
+	if c.inTurn() {
 		workers = 1
+	} else {
+		process.RLock()
+		defer process.RUnlock()
 	}
 	p.current = make([]atomic.Pointer[trial], workers)
 	p.numbers = make([]atomic.Int64, len(p.current))
@@ -79,15 +82,13 @@ func (c *check) work(p *pool, w int) {
 			return
 		}
 		s := c.draw(int(n))
-		x := c.newTrial(&s, old)
-		x.drawn = true
-		p.numbers[w].Store(n)
-		p.current[w].Store(x)
-		r := c.judge(x.run(c.t))
-		p.current[w].Store(nil)
+		r := c.play(p, w, n, &s, old)
+		if c.set.twice && r.passes() {
+			r = c.twice(&s, r, c.play(p, w, n, &s, nil))
+		}
 		p.done.Add(1)
 		old = r.tr
-		if r.broken() || r.err != nil {
+		if !r.passes() {
 			failed := r
 			p.fails(n, &failed)
 			old = nil
@@ -95,6 +96,24 @@ func (c *check) work(p *pool, w int) {
 		}
 		p.met[w].note(&s, &r)
 	}
+}
+
+// play runs and judges a drawn trial.
+func (c *check) play(p *pool, w int, n int64, s *Schedule, storage *trace.Trace) result {
+	x := c.newTrial(s, storage)
+	x.drawn = true
+	p.numbers[w].Store(n)
+	p.current[w].Store(x)
+	defer p.current[w].Store(nil)
+	if c.inTurn() {
+		x.claim.take(x.seeds())
+		defer x.claim.drop()
+	}
+	r := c.judge(x.run(c.t))
+	if x.claim.seeded {
+		scatter(c.t)
+	}
+	return r
 }
 
 // fails notes a trial that failed, unless one before it has.
@@ -128,8 +147,9 @@ func (c *check) watch(p *pool) {
 		if x == nil || n > p.failed.Load() {
 			return // it is behind a trial that failed, which is the one to report
 		}
+		x.claim.drop()
 		origin := fmt.Sprintf("trial %d of %d, seed %d", n+1, c.set.trials, c.set.seed)
-		c.unplayable(&FrozenError{frozenReport(x)}, x.s, origin, "")
+		c.unplayable(&FrozenError{frozenReport(x)}, x.s, origin, nil)
 	}
 }
 

@@ -10,9 +10,13 @@ type result struct {
 	tr    *trace.Trace
 	found []invariants.Finding
 	err   error
+	other *trace.Difference // to a second run of the same trial; nil: none, or there was no second one
 }
 
 func (r *result) broken() bool { return len(r.found) > 0 }
+
+// passes reports whether there is nothing to tell of the trial.
+func (r *result) passes() bool { return !r.broken() && r.err == nil && r.other == nil }
 
 // breaks reports whether the invariant is among the findings.
 func (r *result) breaks(name string) bool {
@@ -29,13 +33,17 @@ func (r *result) breaks(name string) bool {
 func (c *check) trial(s *Schedule) *result {
 	x := c.newTrial(s, nil)
 	x.brief = true
-	r := c.judge(watched(c.t, x))
-	return &r
+	return c.alone(x)
 }
 
 // shown is trial for a result that is reported.
-func (c *check) shown(s *Schedule) *result {
-	r := c.judge(watched(c.t, c.newTrial(s, nil)))
+func (c *check) shown(s *Schedule) *result { return c.alone(c.newTrial(s, nil)) }
+
+func (c *check) alone(x *trial) *result {
+	r := c.judge(watched(c.t, x))
+	if _, frozen := r.err.(*FrozenError); !frozen {
+		c.crowded = x.seeds() && !x.claim.seeded
+	}
 	return &r
 }
 

@@ -17,38 +17,47 @@ import (
 // process is held by a trial that seeds, and shared by all others.
 var process sync.RWMutex
 
-// A claim is a trial's hold on the process.
+// A claim is a trial's hold on the process. It ends once, whoever ends it: a trial
+// whose clock stands still is given up by another goroutine.
 type claim struct {
-	whole  atomic.Bool // nothing else runs a trial
-	seeded bool        // the random numbers of the trial follow from its schedule
+	hold   atomic.Int32
+	seeded bool // the random numbers of the trial follow from its schedule
 }
+
+const (
+	holdNone int32 = iota
+	holdShare
+	holdWhole // nothing else runs a trial
+)
 
 // seeds reports whether the trial's random numbers are to follow from its schedule.
 func (x *trial) seeds() bool { return !x.idle && !x.a.Unseeded }
 
-// take claims the whole process where it is free and wanted, and else a share.
+// take claims the whole process where it is wanted and free, and else a share.
 func (c *claim) take(whole bool) {
 	if whole && process.TryLock() {
-		c.whole.Store(true)
+		c.hold.Store(holdWhole)
 		return
 	}
 	process.RLock()
+	c.hold.Store(holdShare)
 }
 
 // share gives the rest of the process back.
 func (c *claim) share() {
-	if c.whole.CompareAndSwap(true, false) {
+	if c.hold.CompareAndSwap(holdWhole, holdNone) {
 		process.Unlock()
-		process.RLock()
+		c.take(false)
 	}
 }
 
 // drop ends the claim.
 func (c *claim) drop() {
-	if c.whole.CompareAndSwap(true, false) {
-		process.Unlock()
-	} else {
+	switch c.hold.Swap(holdNone) {
+	case holdShare:
 		process.RUnlock()
+	case holdWhole:
+		process.Unlock()
 	}
 }
 
@@ -57,7 +66,7 @@ func (c *claim) drop() {
 // itself: cryptotest panics there, and in a binary built with a cryptographic
 // module that takes no other source.
 func (c *claim) seed(bubble *testing.T, seed uint64) {
-	if !c.whole.Load() {
+	if c.hold.Load() != holdWhole {
 		return
 	}
 	defer func() {
@@ -89,23 +98,27 @@ func seedMath(seed int64) {
 	}
 }
 
-// scattered is the last test after which math/rand is left to chance again. It is
-// guarded by the whole of process.
-var scattered *testing.T
+// scattered is the last test after which math/rand is left to chance again.
+var scattered struct {
+	sync.Mutex
+	t *testing.T
+}
 
 // scatter leaves math/rand to chance again when the test is over: names and ports
-// that other tests draw from it must not be the same in each process. (crypto/rand
-// is by then what it was.) The trial has the whole process.
+// that other tests draw from it must not be the same in each process. crypto/rand
+// is by then what it was.
 func scatter(t *testing.T) {
-	if scattered == t {
+	scattered.Lock()
+	defer scattered.Unlock()
+	if scattered.t == t {
 		return
 	}
-	scattered = t
+	scattered.t = t
 	t.Cleanup(func() {
-		process.Lock()
-		defer process.Unlock()
-		if scattered == t {
-			scattered = nil
+		scattered.Lock()
+		defer scattered.Unlock()
+		if scattered.t == t {
+			scattered.t = nil
 		}
 		var b [8]byte
 		_, _ = crypto.Read(b[:])

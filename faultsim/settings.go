@@ -20,6 +20,8 @@ var (
 	flagTrials  = flag.Int("rehearse.trials", 0, "rehearse: trials of each property (0: 1000, or 200 with -short)")
 	flagSeed    = flag.Uint64("rehearse.seed", 0, "rehearse: base seed of properties (0: it follows from the test's name)")
 	flagExplore = flag.Bool("rehearse.explore", false, "rehearse: take a fresh base seed for each run instead")
+	flagTwice   = flag.Bool("rehearse.twice", false, "rehearse: run each passing trial twice, and fail where its traces differ")
+	flagGoTest  = flag.Bool("rehearse.gotest", false, "rehearse: print a failing schedule as a Go test too")
 )
 
 const defaultTrials = 1000
@@ -30,6 +32,8 @@ type settings struct {
 	asked     bool // the number of trials was asked for by flag or variable
 	seed      uint64
 	exploring bool
+	twice     bool // passing trials are run twice
+	goTest    bool // a failing schedule is printed as a Go test too
 }
 
 // propose takes the adapter's own number of trials where none was asked for.
@@ -52,8 +56,23 @@ func readSettings(t *testing.T) (settings, error) {
 	}
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	err := errors.Join(s.readTrials(given["rehearse.trials"]), s.readSeed(given["rehearse.seed"], given["rehearse.explore"]))
+	err := errors.Join(s.readTrials(given["rehearse.trials"]), s.readSeed(given["rehearse.seed"], given["rehearse.explore"]),
+		readSwitch(&s.twice, "REHEARSE_TWICE", flagTwice, given["rehearse.twice"]),
+		readSwitch(&s.goTest, "REHEARSE_GOTEST", flagGoTest, given["rehearse.gotest"]))
 	return s, err
+}
+
+// readSwitch reads what is on or off.
+func readSwitch(on *bool, variable string, flagged *bool, given bool) (err error) {
+	text := os.Getenv(variable) // read even where the flag wins, for the test cache
+	if given {
+		*on = *flagged
+		return nil
+	}
+	if *on, err = strconv.ParseBool(cmp.Or(text, "false")); err != nil {
+		return fmt.Errorf("%s=%q is neither true nor false", variable, text)
+	}
+	return nil
 }
 
 func (s *settings) readTrials(flagged bool) error {
