@@ -159,10 +159,27 @@ func (c *check) others(f *failure) string {
 // twice compares the runs of a trial that has passed: the second is what counts
 // where it does not pass.
 func (c *check) twice(s *Schedule, first, second result) result {
-	if second.passes() {
-		second.other = c.differ(s, first.tr, second.tr)
+	if !second.passes() {
+		return second
+	}
+	if d := c.differ(s, first.tr, second.tr); d != nil && !tied(first.tr, d.A) && !tied(second.tr, d.B) {
+		second.other = d
 	}
 	return second
+}
+
+// tied reports whether the event is at the instant at which the schedule cancels its
+// action, ends its time or stops its process: where something else falls on that
+// instant, chance decides, and not the code under test.
+func tied(t *trace.Trace, i int) bool {
+	if i < 0 {
+		return false
+	}
+	at := &t.Events[i]
+	return slices.ContainsFunc(t.Events, func(e trace.Event) bool {
+		planned := e.Kind == trace.KindCancel || e.Kind == trace.KindCrash || e.Kind == trace.KindDrain
+		return e.Action == at.Action && (planned && e.At == at.At || e.Deadline > 0 && e.Deadline == at.At)
+	})
 }
 
 // unsteady reports a trial that passes, and is another one each time.

@@ -44,8 +44,9 @@ func Diff(a, b *Trace) *Difference { return Comparison{}.Diff(a, b) }
 
 // Diff returns the first difference between what two traces tell; nil: there is
 // none. The events are compared in canonical order: those of different actions
-// that happened at one instant may come in any order, those of one action keep
-// theirs. Numbers of calls and sessions, which follow from that order, are
+// that happened at one instant may come in any order, and so may what one action did
+// at one instant for several calls that a model asked for; all others keep theirs.
+// Numbers of calls and sessions, which follow from that order, are
 // counted anew. Of idempotency keys, credentials and ids of calls it counts
 // which events share one, and not how it reads, since programs draw them at
 // random; a long one is known again in arguments, results and texts.
@@ -101,6 +102,7 @@ func (c Comparison) canonical(t *Trace) []placed {
 		}
 		return strings.Compare(x.Action, y.Action)
 	})
+	c.sortAsks(events)
 	names := naming{calls: map[int]int{}, sessions: map[int]int{}, secrets: map[string]string{}}
 	for i := range events {
 		names.rename(&events[i].Event)
@@ -113,6 +115,26 @@ func (c Comparison) canonical(t *Trace) []placed {
 		}
 	}
 	return events
+}
+
+// sortAsks puts what was done at one instant for the calls that a model asked for in
+// the order in which it asked: a loop may serve them at once.
+func (c Comparison) sortAsks(events []placed) {
+	asks := map[int]int{} // call → number of the ask
+	ask := func(e *placed) int {
+		if e.Ask > 0 {
+			asks[e.Call] = e.Ask
+		}
+		return asks[e.Call]
+	}
+	for from := 0; from < len(events); {
+		first, to := &events[from], from
+		for to < len(events) && ask(&events[to]) > 0 && events[to].Action == first.Action && (c.Untimed || events[to].At == first.At) {
+			to++
+		}
+		slices.SortStableFunc(events[from:to], func(x, y placed) int { return cmp.Compare(asks[x.Call], asks[y.Call]) })
+		from = max(to, from+1)
+	}
 }
 
 // untime takes the times out of an event.
