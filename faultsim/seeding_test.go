@@ -4,6 +4,7 @@ import (
 	"context"
 	crypto "crypto/rand"
 	"encoding/binary"
+	"errors"
 	"math/rand"
 	randv2 "math/rand/v2"
 	"testing"
@@ -19,8 +20,11 @@ import (
 func drawing(draw func() uint64) Adapter {
 	a := subjectAdapter(func(ctx context.Context, _ *Stage, tool trace.Func[string, int]) (any, error) {
 		for n := 1; ; n++ {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
 			v, err := tool(ctx, "Pune")
-			if err == nil || n == 3 || ctx.Err() != nil {
+			if err == nil || n == 3 || ctx.Err() != nil || !errors.Is(err, errBusy) {
 				return v, err
 			}
 			if err := pause(ctx, time.Duration(draw()%uint64(time.Second))); err != nil {
@@ -29,7 +33,7 @@ func drawing(draw func() uint64) Adapter {
 		}
 	})
 	a.Policy.Retry = a.Policy.Retry[:1]
-	a.Policy.Late, a.Policy.Backoff = "", invariants.Backoff{Base: time.Second, Factor: 1, Jitter: invariants.FullJitter}
+	a.Policy.Backoff = invariants.Backoff{Base: time.Second, Factor: 1, Jitter: invariants.FullJitter}
 	return a
 }
 

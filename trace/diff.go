@@ -16,9 +16,10 @@ import (
 // compares all that happened and when.
 type Comparison struct {
 	// Untimed leaves out when things happened and how long they took (At, Wait,
-	// Deadline, hints), and how errors read, which may tell times. Each action is then
-	// compared by itself, since what several do at once comes in another order where
-	// their times differ. It is for code whose jitter cannot be repeated.
+	// Deadline, hints), and how errors read, which may tell times. What each action
+	// does of each tool is then compared by itself, since what is done at once comes
+	// in another order where the times differ. It is for code whose jitter cannot be
+	// repeated.
 	Untimed bool
 }
 
@@ -43,13 +44,13 @@ func (d *Difference) String() string {
 func Diff(a, b *Trace) *Difference { return Comparison{}.Diff(a, b) }
 
 // Diff returns the first difference between what two traces tell; nil: there is
-// none. The events are compared in canonical order: those of different actions
-// that happened at one instant may come in any order, and so may what one action did
-// at one instant for several calls that a model asked for; all others keep theirs.
-// Numbers of calls and sessions, which follow from that order, are
-// counted anew. Of idempotency keys, credentials and ids of calls it counts
-// which events share one, and not how it reads, since programs draw them at
-// random; a long one is known again in arguments, results and texts.
+// none. The events are compared in canonical order: what happened at one instant may
+// come in any order where it is of different actions, of different tools of one, or
+// of different calls that a model asked for; all else keeps its order. Numbers of
+// calls and sessions, which follow from that order, are counted anew. Of idempotency
+// keys, credentials and ids of calls it counts which events share one, and not how it
+// reads, since programs draw them at random; a long one is known again in arguments,
+// results and texts.
 //
 // Neither Start nor what is declared (Policy, Beside) is compared. The traces are
 // only read.
@@ -93,16 +94,17 @@ type placed struct {
 // compared.
 func (c Comparison) canonical(t *Trace) []placed {
 	events := make([]placed, len(t.Events))
+	asks := map[int]int{} // call → the number of what a model asked for
 	for i, e := range t.Events {
 		events[i] = placed{Event: e, index: i}
+		asks[e.Call] = max(asks[e.Call], e.Ask)
 	}
 	slices.SortStableFunc(events, func(x, y placed) int {
 		if !c.Untimed && x.At != y.At {
 			return cmp.Compare(x.At, y.At)
 		}
-		return strings.Compare(x.Action, y.Action)
+		return cmp.Or(strings.Compare(x.Action, y.Action), strings.Compare(x.Tool, y.Tool), cmp.Compare(asks[x.Call], asks[y.Call]))
 	})
-	c.sortAsks(events)
 	names := naming{calls: map[int]int{}, sessions: map[int]int{}, secrets: map[string]string{}}
 	for i := range events {
 		names.rename(&events[i].Event)
@@ -115,26 +117,6 @@ func (c Comparison) canonical(t *Trace) []placed {
 		}
 	}
 	return events
-}
-
-// sortAsks puts what was done at one instant for the calls that a model asked for in
-// the order in which it asked: a loop may serve them at once.
-func (c Comparison) sortAsks(events []placed) {
-	asks := map[int]int{} // call → number of the ask
-	ask := func(e *placed) int {
-		if e.Ask > 0 {
-			asks[e.Call] = e.Ask
-		}
-		return asks[e.Call]
-	}
-	for from := 0; from < len(events); {
-		first, to := &events[from], from
-		for to < len(events) && ask(&events[to]) > 0 && events[to].Action == first.Action && (c.Untimed || events[to].At == first.At) {
-			to++
-		}
-		slices.SortStableFunc(events[from:to], func(x, y placed) int { return cmp.Compare(asks[x.Call], asks[y.Call]) })
-		from = max(to, from+1)
-	}
 }
 
 // untime takes the times out of an event.

@@ -58,6 +58,21 @@ func TestTracesThatTellTheSameDoNotDiffer(t *testing.T) {
 	require.Nil(t, trace.Diff(&trace.Trace{}, &trace.Trace{}))
 }
 
+// What an action does at one instant of two tools, or for two calls that a model asked
+// for, is done by goroutines of its own.
+func TestOrderOfGoroutinesIsNoDifference(t *testing.T) {
+	atOnce := func(first, second trace.Event) *trace.Trace {
+		first.Call, second.Call = 1, 2
+		return &trace.Trace{Events: []trace.Event{{Kind: trace.KindBegin}, first, second}}
+	}
+	call := func(tool string, ask int) trace.Event { return trace.Event{Kind: trace.KindCall, Tool: tool, Ask: ask} }
+	require.Nil(t, trace.Diff(atOnce(call("bank", 0), call("log", 0)), atOnce(call("log", 0), call("bank", 0))))
+	require.Nil(t, trace.Diff(atOnce(call("bank", 1), call("bank", 2)), atOnce(call("bank", 2), call("bank", 1))))
+	other := call("bank", 0)
+	other.Args = json.RawMessage(`{"n":2}`)
+	require.NotNil(t, trace.Diff(atOnce(call("bank", 0), other), atOnce(other, call("bank", 0))), "one tool, and nothing tells the calls apart")
+}
+
 func TestDifferenceNamesTheFirstEvent(t *testing.T) {
 	for _, x := range []struct {
 		name   string
@@ -89,8 +104,8 @@ func TestPromptsAndRepliesAreCompared(t *testing.T) {
 		calls := []trace.ToolCall{{ID: id, Tool: "bank"}}
 		return &trace.Trace{Events: []trace.Event{
 			{Kind: trace.KindCall, Role: trace.RoleModel, Tool: "model", Call: 1, Prompt: &trace.Prompt{Messages: []trace.Message{{From: trace.FromUser, Text: text}}}},
-			{Kind: trace.KindAnswer, Role: trace.RoleModel, Tool: "model", Call: 1, Reply: &trace.Reply{Calls: calls}},
-			{Kind: trace.KindCall, Tool: "bank", Call: 2, CallID: id},
+			{At: ms, Kind: trace.KindAnswer, Role: trace.RoleModel, Tool: "model", Call: 1, Reply: &trace.Reply{Calls: calls}},
+			{At: ms, Kind: trace.KindCall, Tool: "bank", Call: 2, CallID: id},
 		}}
 	}
 	require.Nil(t, trace.Diff(dialogue("call-0001", "pay"), dialogue("call-0001", "pay")))

@@ -108,6 +108,7 @@ func TestRightSubjectsDoTheSameTwice(t *testing.T) {
 		"paced":                      "callers queue at a limiter",
 		"watchdog-ends-the-attempt":  "the attempt is told to end while the next one begins",
 		"hedged-payment":             "hedges overtake each other",
+		"hedged-read":                "hedges overtake each other",
 		"goroutine-for-each-attempt": "an answer and the end of its time",
 	}
 	for _, s := range Right() {
