@@ -52,6 +52,7 @@ type check struct {
 	seen    sync.Map // names of accepted invariants that had findings
 	met     tally    // what the trials have met
 	crowded bool     // a trial was to be seeded and could not be
+	played  int      // trials that were run alone
 }
 
 func newCheck(t *testing.T, a *Adapter, set settings) *check {

@@ -21,6 +21,7 @@ type Outcome struct {
 	Rate     float64              // how often it fails when it is run again alone
 	Schedule Schedule             // the smallest found that breaks the same invariant; Drawn where Rate is below 1
 	Took     time.Duration        // real time from the failing trial to the smallest
+	Runs     int                  // trials that it took
 	Findings []invariants.Finding // of that schedule; the first names the broken invariant
 	Trace    *trace.Trace         // of that schedule
 	Differs  *trace.Difference    // between two runs of that schedule; nil: they give the same trace
@@ -71,7 +72,10 @@ func Explore(t *testing.T, a Adapter) (Outcome, error) {
 	}
 	began := time.Now()
 	c.minimise(f)
-	o.Took = time.Since(began)
+	o.Took, o.Runs = time.Since(began), c.played
+	if f.rate > 0 {
+		f.runs = c.compared(&f.s, f.name, f.rate == 1)
+	}
 	o.Rate, o.Differs = f.rate, f.runs.differs
 	o.Schedule, o.Findings, o.Trace = f.s, f.r.found, f.r.tr
 	return o, nil

@@ -202,7 +202,7 @@ func (c *check) unsteady(f *failure, origin string) {
 		}
 	}
 	c.t.Fatalf("not-deterministic: %s: one schedule gave two traces: %s\n"+
-		"    advice: look for a select of which several cases are ready, the order of a map, a clock that is read into a package variable, goroutines that race, or math/rand/v2: hand the source in ([faultsim.Stage.Jitter]), or set the adapter's Unseeded where it is jitter\n"+
+		"    advice: look for a select of which several cases are ready, the order of a map, a clock that is read into a package variable, goroutines that race, or math/rand/v2: hand the source in (Stage.Jitter), or set the adapter's Unseeded where it is jitter\n"+
 		"\n%s\n%s\n%s\nof %d further runs, %d differ from the first\nrun it again: %s -rehearse.twice",
 		c.a.Name, earliest, strings.TrimRight(f.r.tr.Timeline(), "\n"), indent("schedule", f.s.String()), origin, moreReruns, differs, c.rerun(true))
 }

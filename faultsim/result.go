@@ -1,6 +1,8 @@
 package faultsim
 
 import (
+	"errors"
+
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -40,8 +42,9 @@ func (c *check) trial(s *Schedule) *result {
 func (c *check) shown(s *Schedule) *result { return c.alone(c.newTrial(s, nil)) }
 
 func (c *check) alone(x *trial) *result {
+	c.played++
 	r := c.judge(watched(c.t, x))
-	if _, frozen := r.err.(*FrozenError); !frozen {
+	if _, frozen := errors.AsType[*FrozenError](r.err); !frozen {
 		c.crowded = x.seeds() && !x.claim.seeded
 	}
 	return &r

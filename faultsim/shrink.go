@@ -9,7 +9,10 @@ import (
 	"github.com/rehearse-go/rehearse/invariants"
 )
 
-const shrinkTime = 3 * time.Second // real time for shrinking
+const (
+	shrinkRuns = 5000             // trials for shrinking
+	shrinkTime = 10 * time.Second // real time for it, on a machine that is slow; a schedule takes milliseconds
+)
 
 // failed handles the first failing trial: it is run again alone, shrunk,
 // saved and reported.
@@ -29,6 +32,7 @@ func (c *check) failed(f *failure) {
 	if n, broke := c.spoilt(f); broke != "" {
 		c.stateful(f.s, f.r, origin, fmt.Sprintf("trial %d passed at first, and breaks %s every time now that others have run", n+1, broke))
 	}
+	f.runs = c.compared(&f.s, f.name, f.rate == 1)
 	c.report(f.r, &f.s, origin+"\n"+c.tell(&f.runs)+f.luck()+c.others(f), nil)
 }
 
@@ -52,7 +56,6 @@ func (c *check) minimise(f *failure) {
 		c.sharpen(f)
 	}
 	f.r.lead(f.name)
-	f.runs = c.compared(&f.s, f.name, rate == 1)
 }
 
 // repeated runs the failure again: with the random numbers of its own schedule,
@@ -169,11 +172,11 @@ func (r *result) lead(name string) {
 // a seed from its global flags only, and to set them would give that seed to
 // the user's own rapid properties that run at the same time.
 func (c *check) shrink(s Schedule, name string) Schedule {
-	stop := time.Now().Add(shrinkTime)
+	stop, last := time.Now().Add(shrinkTime), c.played+shrinkRuns
 	for again := true; again; {
 		again = false
 		for smaller := range steps(s, c.drawer) {
-			if time.Now().After(stop) {
+			if c.played >= last || time.Now().After(stop) {
 				return s
 			}
 			if c.drawer.served != nil && endless(&smaller) {
