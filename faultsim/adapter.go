@@ -97,6 +97,14 @@ type Adapter struct {
 	// default [Check] runs them on all cores.
 	Serial bool
 
+	// Unseeded says that the code draws its jitter from a source that a trial cannot
+	// seed, such as the functions of math/rand/v2, or that its random numbers are to be
+	// left to chance. Its times then differ from run to run, and where two traces of
+	// one schedule are compared they are left out, with all that follows from them.
+	// False: math/rand and crypto/rand are seeded where Go allows it, and the same
+	// schedule gives the same trace. Jitter of [Stage.Jitter] needs neither.
+	Unseeded bool
+
 	// Breaker is the contract of the circuit breaker in front of the tools.
 	// With it, [Check] draws outages as well: many actions, with pauses between
 	// them. Reason must then say which error is the breaker's refusal,

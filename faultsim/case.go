@@ -1,6 +1,7 @@
 package faultsim
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,20 +15,75 @@ import (
 	"github.com/rehearse-go/rehearse/internal/rerun"
 )
 
-const caseHeader = "rehearse case 1"
+// The first line of a case. Version 1 has neither policy nor origin.
+const (
+	caseHeader    = "rehearse case 2"
+	oldCaseHeader = "rehearse case 1"
+)
 
 // A savedCase is a failing schedule that is kept as a regression.
 type savedCase struct {
 	path      string
 	invariant string // the rule that it broke
+	found     string // where it was found: the trial and the base seed; empty: not known
+	policy    string // content of the policy that it broke; empty: not known
+	beside    string // content of what was declared beside it; empty: nothing, or not known
 	schedule  Schedule
 	source    string // what was read from the file
 }
 
+// caseOf is the case of a failure: the saved one, or a new one.
+func (c *check) caseOf(invariant string, s *Schedule, origin string, saved *savedCase) *savedCase {
+	if saved != nil {
+		return saved
+	}
+	found, _, _ := strings.Cut(origin, "\n")
+	return &savedCase{invariant: invariant, found: found, policy: string(c.content), beside: string(c.beside), schedule: *s}
+}
+
 // text is the content of the case's file.
 func (c *savedCase) text(test, headline string) string {
-	return fmt.Sprintf("%s\n# %s\n# Found by %s, which runs it again first of all. Delete the file once it has lost its point.\ninvariant %s\n\n%s",
-		caseHeader, strings.Map(oneLine, headline), strings.Map(oneLine, test), wordText(c.invariant), c.schedule.String())
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n# %s\n# Found by %s, which runs it again first of all. Delete the file once it has lost its point.\ninvariant %s\n",
+		caseHeader, strings.Map(oneLine, headline), strings.Map(oneLine, test), wordText(c.invariant))
+	for _, field := range c.fields() {
+		if *field.value != "" {
+			b.WriteString(field.name + " " + *field.value + "\n")
+		}
+	}
+	return b.String() + "\n" + c.schedule.String()
+}
+
+// A caseField is a line of a case whose value is the rest of the line.
+type caseField struct {
+	name  string
+	value *string
+	json  bool
+}
+
+func (c *savedCase) fields() []caseField {
+	return []caseField{{"found", &c.found, false}, {"policy", &c.policy, true}, {"beside", &c.beside, true}}
+}
+
+// field reads such a line; ok: it is one.
+func (c *savedCase) field(line string) (ok bool, err error) {
+	name, value, _ := strings.Cut(line, " ")
+	for _, f := range c.fields() {
+		if f.name != name {
+			continue
+		}
+		switch value = strings.TrimSpace(value); {
+		case *f.value != "":
+			return true, fmt.Errorf("%s stands twice: take one out", name)
+		case value == "":
+			return true, fmt.Errorf("%s says nothing: take the line out", name)
+		case f.json && !json.Valid([]byte(value)):
+			return true, fmt.Errorf("what stands behind %q is no JSON: take the line out, and nobody is told what has changed since", name)
+		}
+		*f.value = value
+		return true, nil
+	}
+	return false, nil
 }
 
 func oneLine(r rune) rune {
@@ -113,7 +169,9 @@ func parseCase(text string) (savedCase, error) {
 	for i, line := range lines {
 		word := strings.TrimSpace(line)
 		switch {
-		case i == 0 && word != caseHeader:
+		case i == 0 && laterCase(word):
+			return c, &ParseError{1, fmt.Sprintf("the first line is %q, and this version of rehearse reads %q: the file was written by a later one, so update the module", word, caseHeader)}
+		case i == 0 && word != caseHeader && word != oldCaseHeader:
 			return c, &ParseError{1, fmt.Sprintf("the first line is %q, not %q: this is another file or another version", word, caseHeader)}
 		case i == 0 || word == "" || word[0] == '#':
 		case word == scheduleHeader:
@@ -130,10 +188,21 @@ func parseCase(text string) (savedCase, error) {
 			}
 			c.invariant = words[1]
 		default:
-			return c, &ParseError{i + 1, fmt.Sprintf("%q is neither \"invariant NAME\" nor the schedule", word)}
+			if ok, err := c.field(word); err != nil {
+				return c, &ParseError{i + 1, err.Error()}
+			} else if !ok {
+				return c, &ParseError{i + 1, fmt.Sprintf("%q is neither \"invariant NAME\", found, policy or beside, nor the schedule", word)}
+			}
 		}
 	}
 	return c, &ParseError{len(lines), fmt.Sprintf("the case has no schedule: it begins with a line %q", scheduleHeader)}
+}
+
+// laterCase reports whether the line begins a case of a later version.
+func laterCase(line string) bool {
+	text, ok := strings.CutPrefix(line, "rehearse case ")
+	version, err := strconv.Atoi(text)
+	return ok && err == nil && version > 2
 }
 
 // rerun is the command that runs the test again. Where the case is not on

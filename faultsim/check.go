@@ -55,6 +55,7 @@ type check struct {
 	gen     *rapid.Generator[Schedule]
 	seen    sync.Map // names of accepted invariants that had findings
 	met     tally    // what the trials have met
+	crowded bool     // a trial was to be seeded and could not be
 	played  int      // trials that were run alone
 
 	campaign *campaign  // nil: the first failure is the end
@@ -109,8 +110,18 @@ func (c *check) first() {
 // has not occurred in one shard may have in another: that is for the merged run.
 func (c *check) whole() bool { return c.set.shard.of <= 1 }
 
-// draw is the schedule of trial n: what rapid draws at the trial's own seed.
-func (c *check) draw(n int) Schedule { return c.gen.Example(int(trialSeed(c.set.seed, n))) }
+// draw is the schedule of trial n: what rapid draws at the trial's own seed. Where
+// trials run one at a time, their random numbers have a seed of their own as well.
+func (c *check) draw(n int) Schedule {
+	s := c.gen.Example(int(trialSeed(c.set.seed, n)))
+	if c.inTurn() && !c.a.Unseeded {
+		s.Seed = uint64(n + 1)
+	}
+	return s
+}
+
+// inTurn reports whether the drawn trials run one at a time.
+func (c *check) inTurn() bool { return c.a.Serial || c.set.twice }
 
 // accepted fails the test for accepted deviations that did not occur.
 func (c *check) accepted() {

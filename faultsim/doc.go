@@ -89,7 +89,7 @@
 //
 // "expiry at=1.5s" is the instant at which all credentials that were issued before
 // expire; it needs a [Stage.Issuer]. "serial weather" is a tool that serves one
-// call at a time, while the others wait.
+// call at a time, while the others wait. "seed 7" is the seed of the random numbers.
 //
 // "calm at=30s" is the instant at which all faults stop ([Schedule].Calm). Calls that
 // arrive then or later are answered; one that is under way is not mended, so that a
@@ -269,8 +269,9 @@
 //
 // The failing schedule is run again alone, twenty times. If it always fails it
 // shrinks to the smallest that breaks the same invariant. If it fails now and
-// then, a race in the code under test decides, and the message says how often.
-// If it passes, some state survives between trials: a package-level breaker,
+// then, it is tried with a hundred seeds of its random numbers, and kept with one
+// that always fails; without such a seed a race in the code under test decides.
+// If it never fails, some state survives between trials: a package-level breaker,
 // limiter or client; see [Adapter] for Serial. So it does where trials that
 // passed before fail from then on. Neither is saved.
 //
@@ -323,25 +324,43 @@
 //
 // A failing schedule is saved below testdata/rehearse, in a folder for each
 // test, as a file with the name of the broken invariant and the schedule. It is
-// text that can be read, changed and reviewed; commit it. [Check] replays the
+// text that can be read, changed and reviewed; commit it. It also holds the trial
+// and the seed by which it was found, and the policy of then: where that has changed
+// since, a failure says in which fields. [Check] replays the
 // cases of its test before anything else, until the file is deleted; rename the
 // folder with the test. A case that no longer fits (its tool is gone, its
 // invariant has another name) fails the test, and the message names the file and
 // the line. Where the file cannot be written, the message carries its content.
+// Cases of the first version of the format, without origin and policy, are read too.
+//
+// The smallest schedule is run twenty times more, and its traces are compared by
+// [trace.Diff]. The message says that they are the same ("deterministic"), or else,
+// after a hundred runs, which event is the first that differs and how many runs
+// fail. It also names the other invariants that the fifty trials behind the failing
+// one break.
 //
 // The message ends in a command that runs the test again. The seed of a property
 // follows from the test's name, so that the same commit gives the same answer;
-// a trial's seed follows from it and the trial's number.
+// a trial's seed follows from it and the trial's number. With -rehearse.gotest a
+// failing schedule is printed as a Go test as well, which [Schedule.GoTest] makes.
+//
+// With -rehearse.twice, trials run one at a time, and each that passes runs a second
+// time; where the traces differ, the test fails with the first event that does. A
+// difference at the instant of a cancel, a deadline or a crash of the schedule is a
+// tie and does not count. What goroutines of one action do of one tool at one instant
+// does, since nothing tells their calls apart.
 //
 //	flag               variable          meaning
 //	-rehearse.accept   REHEARSE_ACCEPT   write the matrix's baselines, and the rates of samples, anew: what has changed, or has certainly fallen, fails until it is accepted
 //	-rehearse.explore  REHEARSE_EXPLORE  a fresh base seed for each run, which is printed
 //	-rehearse.for      REHEARSE_FOR      campaign: go on for a time (10m) or a count (1000000x), past failures
+//	-rehearse.gotest   REHEARSE_GOTEST   true: a failure prints its schedule as a Go test too
 //	-rehearse.merge    REHEARSE_MERGE    folder with the files of all shards: report them as one run
 //	-rehearse.results  REHEARSE_RESULTS  folder for a file of results of each property
 //	-rehearse.seed     REHEARSE_SEED     base seed, as a failure prints it; 0: from the test's name
 //	-rehearse.shard    REHEARSE_SHARD    0/3: play the first of three parts of the trials
 //	-rehearse.trials   REHEARSE_TRIALS   trials of each property; 0: 1000, or 200 with -short
+//	-rehearse.twice    REHEARSE_TWICE    true: passing trials run twice, and their traces are compared
 //
 // A flag goes before any variable. Flags are there where the test binary links this
 // package, that of accept where it links matrix; variables suit "go test ./...",
@@ -372,6 +391,28 @@
 // Rapid's own flags do not change what Check draws, and its fail files are not
 // written: neither disturbs rapid properties of the same test binary.
 //
+// # Random numbers
+//
+// A trial that has the process to itself seeds, before Subject is called, the sources
+// of random numbers that belong to the process, by [Schedule].Seed: crypto/rand, by
+// [testing/cryptotest], and the functions of math/rand, by rand.Seed, which GODEBUG's
+// randseednop=0 turns on for that call alone. So jitter and ids that come from them
+// are the same each time. Behind the trial crypto/rand is what it was; math/rand is
+// left to chance again when the test is over.
+//
+//   - Seeded are the trials of [Run], [Trial] and the matrix, saved cases, and all that
+//     Check runs again alone; also the drawn trials of a Serial adapter and of
+//     -rehearse.twice, each with its number as the seed.
+//   - Not seeded are drawn trials on several cores, trials of a test that is parallel or
+//     has a parent that is, calls of Trial that overlap, the samples of
+//     matrix.Sample, and trials of an adapter that is Unseeded.
+//   - The functions of math/rand/v2, maphash, the order of maps and the choice of a select
+//     have no seed in Go. Hand a source in, see [Stage.Jitter]; where the times alone
+//     hang on it, set Unseeded.
+//   - In a binary with the Go Cryptographic Module v1.0.0 nothing is seeded.
+//   - A variable of a package that is set from the clock, or at random, before the trial
+//     is the same in all runs of one process, and another in the next.
+//
 // # What a bubble cannot do
 //
 //   - A panic in a goroutine of the code under test ends the test binary. A panic
@@ -387,9 +428,9 @@
 //   - Two events at one virtual instant come in either order. Schedules that Check
 //     draws keep their instants apart; give those that you write an odd nanosecond
 //     where a deadline or cancel would fall on a wait.
-//   - Jitter from math/rand/v2 or crypto/rand cannot be repeated; that of
-//     [Stage.Jitter] can, and "jitter least" and "jitter greatest" pin it. Windows are
-//     judged and not values, so the verdict is the same; the trace is not.
+//   - Jitter from math/rand/v2 cannot be repeated; that of [Stage.Jitter] can, and
+//     "jitter least" and "jitter greatest" pin it. Windows are judged and not values, so
+//     the verdict is the same; the trace is not.
 //   - Of the test's t, Subject and the action may use Log, Error, Helper, TempDir
 //     and Setenv. t.Fatal and t.FailNow end the trial, and the test says so. t.Run,
 //     t.Parallel and t.Deadline are not for use there, and t.Cleanup runs outside

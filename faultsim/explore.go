@@ -25,6 +25,7 @@ type Outcome struct {
 	Runs     int                  // trials that it took
 	Findings []invariants.Finding // of that schedule; the first names the broken invariant
 	Trace    *trace.Trace         // of that schedule
+	Differs  *trace.Difference    // between two runs of that schedule; nil: they give the same trace
 	Idle     []string             // accepted deviations that did not occur
 }
 
@@ -68,22 +69,33 @@ func Explore(t *testing.T, a Adapter) (Outcome, error) {
 		return o, errors.New(f.r.err.Error() + "\n" + indent("schedule", f.s.String()))
 	}
 	o.Trial, o.Drawn = f.n+1, f.s
+	if f.r.other != nil {
+		o.Rate, o.Schedule, o.Trace, o.Differs = 0, f.s, f.r.tr, f.r.other
+		return o, nil
+	}
 	began := time.Now()
 	c.minimise(f)
 	o.Took, o.Runs = time.Since(began), c.played
-	o.Rate = float64(f.rate) / reruns
+	if f.rate > 0 {
+		f.runs = c.compared(&f.s, f.name, f.rate == 1)
+	}
+	o.Rate, o.Differs = f.rate, f.runs.differs
 	o.Schedule, o.Findings, o.Trace = f.s, f.r.found, f.r.tr
 	return o, nil
 }
 
 // A failure is a failing trial.
 type failure struct {
-	n      int // number of the trial, from 0
-	s      Schedule
-	r      *result
+	n    int // number of the trial, from 0
+	s    Schedule
+	r    *result
+	name string // the invariant that it breaks first
+
 	origin string // where it comes from, for the report
-	name   string // the invariant that it breaks first
-	rate   int    // of the reruns
+
+	rate  float64    // how often it fails when it is run again alone
+	runs  repetition // of its schedule, once that is the smallest
+	lucky int        // how many of other seeds break it; 0: its own does
 }
 
 // search draws trials until one fails; nil: none does.

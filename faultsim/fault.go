@@ -256,6 +256,11 @@ type Schedule struct {
 	// Jitter pins the numbers of [Stage.Jitter] to one end.
 	Jitter JitterPin
 
+	// Seed begins the random numbers that the code under test draws from
+	// math/rand and crypto/rand, where they can be seeded; see "Random numbers" in the
+	// package documentation. 0 is a seed like any other.
+	Seed uint64
+
 	// Serial are tools that serve one call at a time; [Main] is the adapter's
 	// first. Calls that arrive meanwhile wait in the order of their arrival, and
 	// one whose context ends leaves. A call that nobody cancels keeps its place

@@ -145,11 +145,11 @@ func (z *fuzzer) failed(c *check, f *failure) {
 	}
 	name := f.r.found[0].Invariant
 	if known := z.small[name]; known != nil {
-		c.report(known.r, &known.s, f.origin+", which breaks the same invariant", "")
+		c.report(known.r, &known.s, f.origin+", which breaks the same invariant", nil)
 		return
 	}
 	defer func() {
-		if f.rate == reruns {
+		if f.rate == 1 {
 			z.small[name] = f
 		}
 	}()
@@ -176,9 +176,9 @@ const (
 // What else stops the drawing is thrown in the last try.
 func draw(t *testing.T, gen *rapid.Generator[Schedule], words []byte, s *Schedule, last bool) (enough bool) {
 	t.Helper()
-	one := rapid.Custom(func(t *rapid.T) decoded {
+	one := rapid.Custom(func(t *rapid.T) fromBits {
 		*s = gen.Draw(t, "schedule")
-		return decoded{}
+		return fromBits{}
 	})
 	rapid.MakeFuzz(func(t *rapid.T) {
 		defer func() {
@@ -192,10 +192,10 @@ func draw(t *testing.T, gen *rapid.Generator[Schedule], words []byte, s *Schedul
 	return enough
 }
 
-// decoded is what rapid logs of a schedule, whose text the report has.
-type decoded struct{}
+// fromBits is what rapid logs of a schedule, whose text the report has.
+type fromBits struct{}
 
-func (decoded) GoString() string { return "from the bits of the input" }
+func (fromBits) GoString() string { return "from the bits of the input" }
 
 // decisions turns an input into what rapid draws from, and spare zeros behind it.
 // Rapid takes a word of 64 bits for each draw, and of it as many low bits as it

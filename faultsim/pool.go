@@ -28,7 +28,7 @@ func (c *check) firstFailing(from, to int) (number int, r *result) {
 
 func (c *check) newPool(from, to int) *pool {
 	workers := min(runtime.GOMAXPROCS(0), max(1, c.set.shard.count(to)-c.set.shard.count(from)))
-	if c.a.Serial {
+	if c.inTurn() {
 		workers = 1
 	}
 	p := &pool{
@@ -43,6 +43,10 @@ func (c *check) newPool(from, to int) *pool {
 // play runs the pool's trials and waits for them.
 func (c *check) play(p *pool) {
 	c.t.Helper()
+	if !c.inTurn() {
+		process.RLock()
+		defer process.RUnlock()
+	}
 	calmCollector()
 	var wg sync.WaitGroup
 	for w := range p.current {
@@ -107,15 +111,13 @@ func (c *check) work(p *pool, w int) {
 			return
 		}
 		s := c.draw(int(n))
-		x := c.newTrial(&s, old)
-		x.drawn = true
-		p.numbers[w].Store(n)
-		p.current[w].Store(x)
-		r := c.judge(x.run(c.t))
-		p.current[w].Store(nil)
+		r := c.one(p, w, n, &s, old)
+		if c.set.twice && r.passes() {
+			r = c.twice(&s, r, c.one(p, w, n, &s, nil))
+		}
 		p.done.Add(1)
 		old = r.tr
-		if r.broken() || r.err != nil {
+		if !r.passes() {
 			failed := r
 			p.fails(n, &failed)
 			old = nil
@@ -125,12 +127,30 @@ func (c *check) work(p *pool, w int) {
 	}
 }
 
+// one runs and judges a drawn trial.
+func (c *check) one(p *pool, w int, n int64, s *Schedule, storage *trace.Trace) result {
+	x := c.newTrial(s, storage)
+	x.drawn = true
+	p.numbers[w].Store(n)
+	p.current[w].Store(x)
+	defer p.current[w].Store(nil)
+	if c.inTurn() {
+		x.claim.take(x.seeds())
+		defer x.claim.drop()
+	}
+	r := c.judge(x.run(c.t))
+	if x.claim.seeded {
+		scatter(c.t)
+	}
+	return r
+}
+
 // fails notes a trial that failed, unless one before it has. One that cannot be
 // judged is the last in every case.
 func (p *pool) fails(n int64, r *result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.known != nil && r.err == nil {
+	if p.known != nil && r.broken() {
 		name := r.found[0].Invariant
 		if old, ok := p.known[name]; !ok || int(n) < old.n {
 			p.known[name] = failing{int(n), r}
@@ -169,8 +189,9 @@ func (c *check) watch(p *pool) {
 		if x == nil || n > p.failed.Load() {
 			return // it is behind a trial that failed, which is the one to report
 		}
+		x.claim.drop()
 		c.book.Failures = append(c.book.Failures, failedTrial{Trial: int(n), Error: frozenClock})
-		c.unplayable(&FrozenError{frozenReport(x)}, x.s, c.origin(int(n)), "")
+		c.unplayable(&FrozenError{frozenReport(x)}, x.s, c.origin(int(n)), nil)
 	}
 }
 

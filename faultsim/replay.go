@@ -29,15 +29,13 @@ func (c *check) replayCase(k *savedCase) {
 		c.t.Fatalf("%s: the case no longer fits the adapter: %v\n    correct the line, or delete the file if it has lost its point", k.at(u), u)
 	}
 	if r.err != nil {
-		c.unplayable(r.err, &k.schedule, origin, k.path)
+		c.unplayable(r.err, &k.schedule, origin, k)
 	}
 	if r.broken() {
-		if rate < reruns {
-			origin += rareness(rate)
-		}
 		r.lead(k.invariant)
+		runs := c.compared(&k.schedule, r.found[0].Invariant, rate == reruns)
 		c.campaign.knows(r.found[0].Invariant)
-		c.report(r, &k.schedule, origin, k.path)
+		c.report(r, &k.schedule, origin+c.since(k)+"\n"+c.tell(&runs), k)
 	}
 }
 

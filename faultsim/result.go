@@ -1,6 +1,8 @@
 package faultsim
 
 import (
+	"errors"
+
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -10,9 +12,13 @@ type result struct {
 	tr    *trace.Trace
 	found []invariants.Finding
 	err   error
+	other *trace.Difference // to a second run of the same trial; nil: none, or there was no second one
 }
 
 func (r *result) broken() bool { return len(r.found) > 0 }
+
+// passes reports whether there is nothing to tell of the trial.
+func (r *result) passes() bool { return !r.broken() && r.err == nil && r.other == nil }
 
 // breaks reports whether the invariant is among the findings.
 func (r *result) breaks(name string) bool {
@@ -33,13 +39,14 @@ func (c *check) trial(s *Schedule) *result {
 }
 
 // shown is trial for a result that is reported.
-func (c *check) shown(s *Schedule) *result {
-	return c.alone(c.newTrial(s, nil))
-}
+func (c *check) shown(s *Schedule) *result { return c.alone(c.newTrial(s, nil)) }
 
 func (c *check) alone(x *trial) *result {
 	c.played++
 	r := c.judge(watched(c.t, x))
+	if _, frozen := errors.AsType[*FrozenError](r.err); !frozen {
+		c.crowded = x.seeds() && !x.claim.seeded
+	}
 	return &r
 }
 

@@ -54,9 +54,12 @@ type failedTrial struct {
 // fails writes a failing trial into the book.
 func (b *results) fails(f *failure) {
 	failed := failedTrial{Trial: f.n}
-	if f.r.err != nil {
+	switch {
+	case f.r.err != nil:
 		failed.Error, _, _ = strings.Cut(f.r.err.Error(), "\n")
-	} else {
+	case f.r.other != nil:
+		failed.Error = "two runs of the trial differ: " + f.r.other.String()
+	default:
 		failed.Invariant = f.r.found[0].Invariant
 	}
 	b.Failures = append(b.Failures, failed)

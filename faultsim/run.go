@@ -174,6 +174,8 @@ func watched(t *testing.T, x *trial) (*trace.Trace, error) {
 		err error
 	}
 	x.detail = true
+	x.claim.take(x.seeds())
+	defer x.claim.drop()
 	done := make(chan outcome, 1)
 	go func() {
 		o := outcome{err: errEnded}
@@ -184,6 +186,9 @@ func watched(t *testing.T, x *trial) (*trace.Trace, error) {
 	defer limit.Stop()
 	select {
 	case o := <-done:
+		if x.claim.seeded {
+			scatter(t)
+		}
 		return o.tr, o.err
 	case <-limit.C:
 		return nil, &FrozenError{frozenReport(x)}

@@ -22,6 +22,8 @@ var (
 	settingShard   = setting.Define("shard", "0/3: play the first of three parts of the trials", parseShard)
 	settingResults = setting.Define("results", "folder for a file of results of each property", parseFolder)
 	settingMerge   = setting.Define("merge", "folder with the files of all shards: report them as one run", parseFolder)
+	settingTwice   = setting.Define("twice", "true: passing trials run twice, and their traces are compared", parseYes)
+	settingGoTest  = setting.Define("gotest", "true: a failure prints its schedule as a Go test too", parseYes)
 )
 
 const defaultTrials = 1000
@@ -36,6 +38,8 @@ type settings struct {
 	shard     shard
 	results   string // folder; empty: none
 	merge     string // folder; empty: nothing to merge
+	twice     bool   // passing trials are run twice
+	goTest    bool   // a failing schedule is printed as a Go test too
 }
 
 // propose takes the adapter's own number of trials where none was asked for.
@@ -56,7 +60,7 @@ func readSettings(test string) (settings, error) {
 	if testing.Short() {
 		s.trials /= 5
 	}
-	err := errors.Join(s.readTrials(), s.readSeed(), s.readScale())
+	err := errors.Join(s.readTrials(), s.readSeed(), s.readScale(), s.readSwitches())
 	return s, err
 }
 
@@ -103,6 +107,13 @@ func (s *settings) readScale() (err error) {
 		err = errors.New("-rehearse.merge puts together what shards have found: run it once, without -rehearse.shard or TEST_TOTAL_SHARDS")
 	}
 	return errors.Join(append(errs, err)...)
+}
+
+func (s *settings) readSwitches() error {
+	errs := make([]error, 2)
+	s.twice, _, errs[0] = settingTwice.Read()
+	s.goTest, _, errs[1] = settingGoTest.Read()
+	return errors.Join(errs...)
 }
 
 func parseTrials(text string) (int, error) {

@@ -10,7 +10,6 @@ import (
 )
 
 const (
-	reruns     = 20               // of a failing schedule, to see whether it always fails
 	shrinkRuns = 5000             // trials for shrinking
 	shrinkTime = 10 * time.Second // real time for it, on a machine that is slow; a schedule takes milliseconds
 )
@@ -22,36 +21,63 @@ func (c *check) failed(f *failure) {
 	c.book.fails(f)
 	origin := f.origin
 	if f.r.err != nil {
-		c.unplayable(f.r.err, &f.s, origin, "")
+		c.unplayable(f.r.err, &f.s, origin, nil)
+	}
+	if f.r.other != nil {
+		c.unsteady(f, origin)
 	}
 	c.minimise(f)
-	switch {
-	case f.rate == 0:
+	if f.rate == 0 {
 		c.stateful(f.s, f.r, origin, fmt.Sprintf("a trial broke %s among others and passes alone", f.r.found[0].Invariant))
 		return
-	case f.rate < reruns:
-		origin += rareness(f.rate)
-	default:
-		if n, broke := c.spoilt(f.n); broke != "" {
-			c.stateful(f.s, f.r, origin, fmt.Sprintf("trial %d passed at first, and breaks %s every time now that others have run", n+1, broke))
-			return
-		}
 	}
-	c.report(f.r, &f.s, origin, "")
+	if n, broke := c.spoilt(f); broke != "" {
+		c.stateful(f.s, f.r, origin, fmt.Sprintf("trial %d passed at first, and breaks %s every time now that others have run", n+1, broke))
+		return
+	}
+	f.runs = c.compared(&f.s, f.name, f.rate == 1)
+	c.report(f.r, &f.s, origin+"\n"+c.tell(&f.runs)+f.luck()+c.others(f), nil)
+}
+
+// luck says how many seeds break the rule, where not every one did.
+func (f *failure) luck() string {
+	if f.lucky == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; of %d other seeds of its random numbers %d fail", moreReruns, f.lucky)
 }
 
 // minimise runs the failure again alone and, where it always fails, shrinks it.
 func (c *check) minimise(f *failure) {
-	again, rate := c.repeat(&f.s, f.r.found[0].Invariant)
+	again, rate := c.repeated(f)
 	if f.rate = rate; rate == 0 {
 		return
 	}
 	f.r, f.name = again, again.found[0].Invariant
-	if rate == reruns {
+	if rate == 1 {
 		c.replace(f, c.shrink(f.s, f.name), f.name)
 		c.sharpen(f)
 	}
 	f.r.lead(f.name)
+}
+
+// repeated runs the failure again: with the random numbers of its own schedule,
+// with others where it does not always fail then, and else often enough to see how
+// often it does.
+func (c *check) repeated(f *failure) (again *result, rate float64) {
+	name := f.r.found[0].Invariant
+	again, failed := c.repeat(&f.s, name, reruns)
+	if failed == reruns {
+		return again, 1
+	}
+	if seeded, broken, ok := c.reseed(f.s, name); ok {
+		f.s, f.lucky = seeded, broken
+		again = c.shown(&f.s)
+		again.lead(name)
+		return again, 1
+	}
+	again, failed = c.repeat(&f.s, name, moreReruns)
+	return again, float64(failed) / moreReruns
 }
 
 // replace puts a smaller schedule in the failure's place, where it breaks the
@@ -62,16 +88,11 @@ func (c *check) replace(f *failure, small Schedule, name string) {
 	}
 }
 
-// rareness says how often a schedule fails that does not always fail.
-func rareness(rate int) string {
-	return fmt.Sprintf("; it fails in %d of %d runs: a race in the code under test decides", rate, reruns)
-}
-
 // repeat runs the schedule again, and returns one of the runs that break the
 // invariant, or else any other, and how many break the same one.
-func (c *check) repeat(s *Schedule, name string) (again *result, rate int) {
+func (c *check) repeat(s *Schedule, name string, runs int) (again *result, rate int) {
 	var broken []*result
-	for i := range reruns {
+	for i := range runs {
 		run := c.trial
 		if i == 0 {
 			run = c.shown
@@ -100,22 +121,35 @@ func (c *check) repeat(s *Schedule, name string) (again *result, rate int) {
 // It plays some of the trials before the failing one again, and returns the
 // first that fails now and what it breaks; "": all pass. In a campaign that has
 // found something before, such trials may have failed all along.
-func (c *check) spoilt(failing int) (n int, broke string) {
-	if c.campaign != nil && len(c.campaign.found) > 1 {
+func (c *check) spoilt(f *failure) (n int, broke string) {
+	if f.rate < 1 || c.campaign != nil && len(c.campaign.found) > 1 {
 		return 0, ""
 	}
 	for i := range reruns {
 		n := c.set.shard.first(0) + i*c.set.shard.step()
-		if n >= failing {
+		if n >= f.n {
 			break
 		}
 		s := c.draw(n)
 		r := c.trial(&s)
-		if r.err == nil && r.broken() && c.always(&s, r.found[0].Invariant, reruns) {
+		if r.err == nil && r.broken() && c.whateverItDraws(s, r.found[0].Invariant) {
 			return n, r.found[0].Invariant
 		}
 	}
 	return 0, ""
+}
+
+// whateverItDraws reports whether the schedule always breaks the invariant, whatever
+// random numbers the code under test draws: when the trial passed it may have drawn
+// others.
+func (c *check) whateverItDraws(s Schedule, name string) bool {
+	for seed := range reruns {
+		s.Seed = uint64(seed + 1)
+		if !c.always(&s, name, 1) {
+			return false
+		}
+	}
+	return true
 }
 
 // stateful reports a failure that comes from more than its own trial. It is no
@@ -167,14 +201,13 @@ func (c *check) shrink(s Schedule, name string) Schedule {
 
 // unplayable ends the test with a trial that has no trace to judge: Subject
 // failed, the clock stands still, or the stage was misused.
-func (c *check) unplayable(err error, s *Schedule, origin, path string) {
+func (c *check) unplayable(err error, s *Schedule, origin string, saved *savedCase) {
 	c.t.Helper()
 	text := err.Error()
 	if _, ok := errors.AsType[*FrozenError](err); !ok {
 		c.t.Fatalf("%s\n%s\n%s\nrun it again: %s", text, indent("schedule", s.String()), origin, c.rerun(true))
 	}
-	k := savedCase{invariant: frozenClock, schedule: *s, path: path}
-	c.fatal(text, &k, origin)
+	c.fatal(text, c.caseOf(frozenClock, s, origin, saved), origin)
 	c.t.FailNow() // a campaign ends with it too
 }
 
@@ -200,11 +233,10 @@ func (c *check) end(format string, args ...any) {
 }
 
 // report saves the case, unless it comes from a file, and ends the test.
-func (c *check) report(r *result, s *Schedule, origin, path string) {
+func (c *check) report(r *result, s *Schedule, origin string, saved *savedCase) {
 	c.t.Helper()
 	text := strings.TrimRight(invariants.Report(r.tr, r.found), "\n")
-	k := savedCase{invariant: r.found[0].Invariant, schedule: *s, path: path}
-	c.fatal(text, &k, origin)
+	c.fatal(text, c.caseOf(r.found[0].Invariant, s, origin, saved), origin)
 }
 
 // fatal ends the test, unless it is a campaign: what broke, the schedule and
@@ -223,5 +255,13 @@ func (c *check) fatal(text string, k *savedCase, origin string) {
 		}
 	}
 	c.book.saves(k, c.name, headline, kept)
-	c.end("%s\n%s\n%s\nrun it again: %s", text, indent(title, schedule), origin, c.rerun(!kept))
+	c.end("%s\n%s\n%s\nrun it again: %s\n%s", text, indent(title, schedule), origin, c.rerun(!kept), c.pasted(k))
+}
+
+// pasted is the schedule as a Go test, or how to get it.
+func (c *check) pasted(k *savedCase) string {
+	if !c.set.goTest {
+		return "as a Go test to paste: the same with -rehearse.gotest"
+	}
+	return indent("as a Go test to paste", k.schedule.GoTest("Test"+identifier(k.invariant), "adapter()"))
 }

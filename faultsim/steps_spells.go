@@ -20,6 +20,9 @@ func simplerSpells(s Schedule, yield func(Schedule) bool) bool {
 	if s.Jitter != JitterLoose && !yield(with(s, func(c *Schedule) { c.Jitter = JitterLoose })) {
 		return false
 	}
+	if s.Seed != 0 && !yield(with(s, func(c *Schedule) { c.Seed = 0 })) {
+		return false
+	}
 	for i := range s.Serial {
 		if !yield(with(s, func(c *Schedule) { c.Serial = slices.Delete(c.Serial, i, i+1) })) {
 			return false

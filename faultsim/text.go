@@ -23,6 +23,7 @@ const scheduleHeader = "rehearse schedule 1"
 //	outage weather from=1s to=3s transient
 //	quota weather 3 per=1m0s
 //	jitter greatest
+//	seed 7
 //	serial weather
 //	expiry at=1.5s
 //	calm at=30s
@@ -217,6 +218,8 @@ func (p *parser) read(line string) error {
 		return p.quota(words)
 	case words[0] == "jitter" && !indented(line):
 		return p.jitter(words)
+	case words[0] == "seed" && !indented(line):
+		return p.seed(words)
 	case words[0] == "serial" && !indented(line):
 		return p.serial(words)
 	case words[0] == "expiry" && !indented(line):
@@ -230,7 +233,7 @@ func (p *parser) read(line string) error {
 		p.s.AtOnce = true
 		return nil
 	case !indented(line):
-		return p.errorf("unknown word %q: a line begins with action, outage, quota, jitter, serial, expiry, calm or at-once, or is indented below an action", words[0])
+		return p.errorf("unknown word %q: a line begins with action, outage, quota, jitter, seed, serial, expiry, calm or at-once, or is indented below an action", words[0])
 	}
 	return p.fault(words)
 }

@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,9 @@ func (s *Schedule) writeSpells(b *strings.Builder) {
 	}
 	if s.Jitter != JitterLoose {
 		b.WriteString("jitter " + string(s.Jitter) + "\n")
+	}
+	if s.Seed != 0 {
+		fmt.Fprintf(b, "seed %d\n", s.Seed)
 	}
 	for _, tool := range s.Serial {
 		b.WriteString("serial " + wordText(tool) + "\n")
@@ -48,6 +52,24 @@ func (p *parser) jitter(words []string) error {
 		return p.errorf("jitter is pinned twice: take one out")
 	}
 	p.s.Jitter = JitterPin(words[1])
+	return nil
+}
+
+// seed reads "seed N".
+func (p *parser) seed(words []string) error {
+	if len(words) != 2 {
+		return p.errorf("a seed of random numbers reads seed N, such as %q", "seed 7")
+	}
+	n, err := strconv.ParseUint(words[1], 10, 64)
+	switch {
+	case err != nil:
+		return p.errorf("seed %q is no whole number up to %d", words[1], uint64(math.MaxUint64))
+	case n == 0:
+		return p.errorf("seed 0 is the usual one: take the line out")
+	case p.s.Seed != 0:
+		return p.errorf("the seed is given twice: take one out")
+	}
+	p.s.Seed = n
 	return nil
 }
 

@@ -74,6 +74,7 @@ func anySchedule() *rapid.Generator[Schedule] {
 			s.Quotas = append(s.Quotas, Quota{name.Draw(t, "tool"), rapid.IntRange(1, maxAttempt).Draw(t, "n"), time.Duration(per)})
 		}
 		s.Jitter = rapid.SampledFrom(jitterPins).Draw(t, "jitter")
+		s.Seed = rapid.Uint64().Draw(t, "seed")
 		s.Serial = rapid.SliceOfNDistinct(name, 0, 2, rapid.ID).Draw(t, "serial")
 		if len(s.Serial) == 0 {
 			s.Serial = nil
@@ -144,7 +145,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("rehearse schedule 1\naction\n  a 1 ok\n  a 100000 ok\n")
 	f.Add("rehearse schedule 1\naction after=3s\n  a 1 partial items=b:throttled,#3:forbidden\n")
 	f.Add("rehearse schedule 1\naction again crash-before-write=2 crash-after-write=1 restart=1m\n  a 1 ok empty crash=1s\n  a 2 ok after=1s body=2s work=1s twice\naction key=2 other\naction key=none\n")
-	f.Add("rehearse schedule 1\naction\n  a 1 transient say=\"retry with admin=true\" advice=stop wrap=joined\n  b 1 panic\n  b 2 throttled hint=2s form=skewed\noutage a from=1s to=3s transient\nquota a 3 per=1m\njitter greatest\nserial a\nexpiry at=1.5s\nat-once\n")
+	f.Add("rehearse schedule 1\naction\n  a 1 transient say=\"retry with admin=true\" advice=stop wrap=joined\n  b 1 panic\n  b 2 throttled hint=2s form=skewed\noutage a from=1s to=3s transient\nquota a 3 per=1m\njitter greatest\nseed 7\nserial a\nexpiry at=1.5s\nat-once\n")
 	f.Add("rehearse case 1\ninvariant same-arguments\n\nrehearse schedule 1\naction\n")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -46,6 +46,7 @@ type trial struct {
 	err    error        // the schedule cannot be played, or Subject failed
 	leak   string       // the bubble's complaint
 	bubble atomic.Value // the number of its bubble, in detail: a string
+	claim  claim        // on the random numbers of the process
 }
 
 // newTrial makes a trial. storage is a trace that nobody reads any more, whose
@@ -125,6 +126,7 @@ func (x *trial) phases(t *testing.T) {
 	}
 	time.Sleep(toEpoch)
 	grow()
+	x.claim.seed(t, x.s.Seed)
 	if x.a.Resume != nil { // its channel belongs to the bubble
 		x.house.life = newLife()
 		x.stage.life = x.house.life

@@ -203,6 +203,7 @@ func (v *Variant) adapters(n int) ([]faultsim.Adapter, error) {
 		if list[i], err = v.adapter(i + 1); err != nil {
 			return nil, err
 		}
+		list[i].Unseeded = true // samples are independent of each other
 		if i == 0 {
 			promised = promise(&list[0])
 		}

@@ -15,9 +15,9 @@ func spreading() []Specimen {
 		{"jitter-seeded-alike", "Each caller makes its own source of random numbers, and all seed it with the same constant.",
 			toolErrors, "jitter-spreads", spread(agents(full, failures(), seedsAlike))},
 		{"jitter-drawn-once", "The jitter is drawn where the client is made, and every wait of every caller is stretched alike.",
-			handling, "jitter-spreads", spread(built(full, failures(), drawsOnce))},
+			handling, "jitter-spreads", unseeded(spread(built(full, failures(), drawsOnce)))},
 		{"jitter-gone-at-the-cap", "Once the cap is reached the cap is returned as it is, and all callers meet there.",
-			"F007", "jitter-spreads", spread(agents(jittered(8, invariants.EqualJitter), failures(), tryTimes(8, jitterBelowCap)))},
+			"F007", "jitter-spreads", unseeded(spread(agents(jittered(8, invariants.EqualJitter), failures(), tryTimes(8, jitterBelowCap))))},
 		{"hints-in-step", "The own wait has jitter, the one that the tool asks for has none, and all come back at its end.",
 			"F007", "jitter-spreads", spread(agents(overHints(), throttling(), hintsThen(func(hint time.Duration) time.Duration { return hint })))},
 	}

@@ -31,6 +31,13 @@ func TestKillTable(t *testing.T) {
 	gold.Equal(t, killTable, text)
 }
 
+// chancy lists the subjects whose trace chance decides, and why.
+var chancy = map[string]string{
+	"stack-in-the-observation": "the stack has the number of the goroutine",
+	"hedges-without-limit":     "what loses is told at the instant of the end",
+	"session-closed-for-all":   "two callers dial at one instant",
+}
+
 // caught explores the subject and wants its rule as the first finding.
 func caught(t *testing.T, s Specimen) faultsim.Outcome {
 	t.Helper()
@@ -42,6 +49,8 @@ func caught(t *testing.T, s Specimen) faultsim.Outcome {
 		t.Fatalf("missed in %d trials (seed %d): %s", o.Trials, o.Seed, s.Wrong)
 	case o.Rate < 1:
 		t.Errorf("trial %d, seed %d comes back in %v of its runs only: %s\n%s", o.Trial, o.Seed, o.Rate, o.Findings[0], o.Drawn)
+	case o.Differs != nil && chancy[s.Name] == "":
+		t.Errorf("trial %d, seed %d is not deterministic: %s\n%s", o.Trial, o.Seed, o.Differs, o.Schedule)
 	case o.Invariant() != s.Rule:
 		t.Errorf("found as %s, wanted %s (trial %d, seed %d)\n%s\n%s\n%s", o.Invariant(), s.Rule, o.Trial, o.Seed, o.Findings[0], o.Drawn, o.Schedule)
 	}

@@ -1,0 +1,208 @@
+package faultsim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+const (
+	reruns     = 20  // of a failing schedule, to see whether it always fails
+	moreReruns = 100 // of one that does not, to see how often
+	behind     = 50  // trials behind the failing one that are played for what else they break
+)
+
+// A repetition is what came of running one schedule again and again.
+type repetition struct {
+	runs, failed int
+	differs      *trace.Difference // the earliest to the first run; nil: all gave the same trace
+}
+
+func (r *repetition) steady() bool { return r.failed == r.runs && r.differs == nil }
+
+// compared runs a schedule that breaks the invariant again, and compares the runs:
+// as often as it takes where they are alike, and a hundred times where they are
+// not, or are known not to be.
+func (c *check) compared(s *Schedule, name string, alike bool) (r repetition) {
+	var first *trace.Trace
+	for r.runs < reruns || r.runs < moreReruns && !(alike && r.steady()) {
+		r.runs++
+		now := c.trial(s)
+		if now.err != nil {
+			continue
+		}
+		if now.breaks(name) {
+			r.failed++
+		}
+		if first == nil {
+			first = now.tr
+		}
+		if d := c.differ(s, first, now.tr); d != nil && (r.differs == nil || d.N < r.differs.N) {
+			r.differs = d
+		}
+	}
+	return r
+}
+
+// tell says in one line whether the runs were alike.
+func (c *check) tell(r *repetition) string {
+	var text string
+	switch {
+	case r.steady() && c.a.Unseeded:
+		return fmt.Sprintf("deterministic: %d runs gave the same trace, apart from its times", r.runs)
+	case r.steady():
+		return fmt.Sprintf("deterministic: %d runs gave the same trace", r.runs)
+	case r.differs == nil:
+		text = "its traces are the same, and their judgement is not"
+	default:
+		text = r.differs.String()
+	}
+	text = fmt.Sprintf("not deterministic: %s; fails in %d of %d runs", text, r.failed, r.runs)
+	if c.crowded {
+		text += " (random numbers are not seeded where tests run in parallel)"
+	}
+	return text
+}
+
+// differ compares two traces of one schedule. Where the code's jitter is left to
+// chance, so are its times, and what the clock decides behind the first wait.
+func (c *check) differ(s *Schedule, a, b *trace.Trace) *trace.Difference {
+	if !c.a.Unseeded {
+		return trace.Diff(a, b)
+	}
+	if c.clocked(s) {
+		a, b = untilFailure(a), untilFailure(b)
+	}
+	return trace.Comparison{Untimed: true}.Diff(a, b)
+}
+
+// clocked reports whether what happens may depend on when: by the schedule, or by
+// a limit of the code's.
+func (c *check) clocked(s *Schedule) bool {
+	if len(s.Actions) > 1 || len(s.Outages)+len(s.Quotas)+len(s.Expiries) > 0 || s.Calm > 0 || c.a.Policy.Budget > 0 || c.beside != nil || c.a.served != nil {
+		return true
+	}
+	for _, p := range s.Actions {
+		if p.Deadline > 0 || p.Cancel > 0 || p.deaths() > 0 || p.drains() > 0 {
+			return true
+		}
+		for _, list := range p.Faults {
+			if slices.ContainsFunc(list, func(f Fault) bool { return f.Cancel > 0 || f.Work > f.Latency }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// untilFailure is the trace up to the first failure that each action meets: all
+// that follows may wait.
+func untilFailure(t *trace.Trace) *trace.Trace {
+	cut := &trace.Trace{}
+	over := map[string]bool{}
+	for _, e := range t.Events {
+		if over[e.Action] {
+			continue
+		}
+		cut.Events = append(cut.Events, e)
+		over[e.Action] = e.Kind == trace.KindAnswer && e.Outcome.Failed()
+	}
+	return cut
+}
+
+// reseed looks for a seed of the random numbers with which a schedule that does not
+// always break the invariant does, and says how many of the seeds break it. Trials
+// beside each other are not seeded, so that what one of them drew is not known.
+func (c *check) reseed(s Schedule, name string) (seeded Schedule, broken int, ok bool) {
+	if c.a.Unseeded || c.crowded {
+		return s, 0, false
+	}
+	for seed := range moreReruns {
+		s.Seed = uint64(seed + 1)
+		if r := c.trial(&s); r.err != nil || !r.breaks(name) {
+			continue
+		}
+		broken++
+		if !ok && c.always(&s, name, reruns) {
+			seeded, ok = s, true
+		}
+	}
+	return seeded, broken, ok
+}
+
+// others names the invariants that trials behind the failing one break, and that
+// its own findings do not name: those of a fixed number of trials, so that it does
+// not depend on how far other workers were.
+func (c *check) others(f *failure) string {
+	var names []string
+	for n := f.n + 1; n < min(f.n+1+behind, c.set.trials); n++ {
+		s := c.draw(n)
+		r := c.trial(&s)
+		if r.err != nil {
+			break
+		}
+		for i := range r.found {
+			if name := r.found[i].Invariant; !f.r.breaks(name) && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("\nother trials also break: %s", strings.Join(names, ", "))
+}
+
+// twice compares the runs of a trial that has passed: the second is what counts
+// where it does not pass.
+func (c *check) twice(s *Schedule, first, second result) result {
+	if !second.passes() {
+		return second
+	}
+	if d := c.differ(s, first.tr, second.tr); d != nil && !tied(first.tr, d.A) && !tied(second.tr, d.B) {
+		second.other = d
+	}
+	return second
+}
+
+// tied reports whether the event is at the instant at which the schedule cancels its
+// action, ends its time or stops its process: where something else falls on that
+// instant, chance decides, and not the code under test.
+func tied(t *trace.Trace, i int) bool {
+	if i < 0 {
+		return false
+	}
+	at := &t.Events[i]
+	return slices.ContainsFunc(t.Events, func(e trace.Event) bool {
+		planned := e.Kind == trace.KindCancel || e.Kind == trace.KindCrash || e.Kind == trace.KindDrain
+		return e.Action == at.Action && (planned && e.At == at.At || e.Deadline > 0 && e.Deadline == at.At)
+	})
+}
+
+// unsteady reports a trial that passes, and is another one each time.
+func (c *check) unsteady(f *failure, origin string) {
+	c.t.Helper()
+	var first *trace.Trace
+	differs, earliest := 0, f.r.other
+	for range moreReruns {
+		now := c.trial(&f.s)
+		switch {
+		case now.err != nil:
+			continue
+		case first == nil:
+			first = now.tr
+		}
+		if d := c.differ(&f.s, first, now.tr); d != nil {
+			if differs++; d.N < earliest.N {
+				earliest = d
+			}
+		}
+	}
+	c.t.Fatalf("not-deterministic: %s: one schedule gave two traces: %s\n"+
+		"    advice: look for a select of which several cases are ready, the order of a map, a clock that is read into a package variable, goroutines that race, or math/rand/v2: hand the source in (Stage.Jitter), or set the adapter's Unseeded where it is jitter\n"+
+		"\n%s\n%s\n%s\nof %d further runs, %d differ from the first\nrun it again: %s -rehearse.twice",
+		c.a.Name, earliest, strings.TrimRight(f.r.tr.Timeline(), "\n"), indent("schedule", f.s.String()), origin, moreReruns, differs, c.rerun(true))
+}

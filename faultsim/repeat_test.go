@@ -1,0 +1,203 @@
+package faultsim
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// A failure has the same verdict, and the same trace, a thousand times of a thousand.
+func TestOneVerdictAThousandTimes(t *testing.T) {
+	runs := 1000
+	if raceEnabled {
+		runs = 100
+	}
+	s := One(Fail(trace.Transient), Fault{Class: trace.Transient, Latency: 200 * time.Millisecond}, Fail(trace.Transient))
+	for _, procs := range []int{1, 8} {
+		before := runtime.GOMAXPROCS(procs)
+		var first Result
+		for i := range runs / 2 {
+			r := Trial(t, loopAdapter(loop{attempts: 4}), s)
+			if i == 0 {
+				first = r
+				require.Equal(t, []string{"attempts-bounded", "conforms"}, names(r.Findings))
+			}
+			if d := trace.Diff(first.Trace, r.Trace); d != nil {
+				t.Errorf("GOMAXPROCS=%d, run %d: %v", procs, i, d)
+			}
+			require.Equal(t, first.Findings, r.Findings)
+		}
+		runtime.GOMAXPROCS(before)
+	}
+}
+
+// lucky makes one attempt more where a random byte says so.
+func lucky() Adapter {
+	a := homeAdapter()
+	build := a.Subject
+	a.Subject = func(s *Stage) Action {
+		right, wrong := build(s), loop{attempts: 4}
+		wrong.tool = Tool(s, "weather too", func(context.Context, string) (int, error) { return 19, nil }, Errors{trace.Transient: errBusy})
+		return func(ctx context.Context) (any, error) {
+			if fromCrypto()%4 > 0 {
+				return right(ctx)
+			}
+			return wrong.run(ctx, "Pune")
+		}
+	}
+	a.Policy.MaxAttempts = 3
+	return a
+}
+
+// A failure that hangs on what random numbers were drawn is found again with a seed,
+// and kept with it.
+func TestFailureOfChanceIsKeptWithItsSeed(t *testing.T) {
+	for range 5 {
+		a := lucky()
+		o, err := Explore(t, a)
+		require.NoError(t, err)
+		require.NotZero(t, o.Trial)
+		require.Equal(t, 1.0, o.Rate)
+		require.Nil(t, o.Differs)
+		for range 20 {
+			require.Contains(t, names(Trial(t, a, o.Schedule).Findings), o.Invariant(), "%v", o.Schedule)
+		}
+		back, err := Parse(o.Schedule.String())
+		require.NoError(t, err)
+		require.Equal(t, o.Schedule.Seed, back.Seed)
+	}
+}
+
+// Trials that run one at a time are seeded as they are drawn.
+func TestSerialTrialsAreSeeded(t *testing.T) {
+	a := lucky()
+	a.Serial = true
+	first, err := Explore(t, a)
+	require.NoError(t, err)
+	again, err := Explore(t, a)
+	require.NoError(t, err)
+	require.Equal(t, first.Trial, again.Trial)
+	require.Equal(t, uint64(first.Trial), first.Drawn.Seed)
+	require.Nil(t, trace.Diff(first.Trace, again.Trace))
+}
+
+// Jitter that is left to chance is told from a loop that does something else.
+func TestUnseededJitterIsLeftOut(t *testing.T) {
+	t.Setenv("REHEARSE_TWICE", "1")
+	a := drawing(fromV2)
+	a.Trials = 300
+	o, err := Explore(t, a)
+	require.NoError(t, err)
+	require.NotNil(t, o.Differs, "nothing declared")
+	require.Equal(t, "At", o.Differs.Field)
+	a.Unseeded = true
+	o, err = Explore(t, a)
+	require.NoError(t, err)
+	require.Zero(t, o.Trial, "%v", o.Differs)
+
+	other := drawing(fromV2)
+	other.Unseeded, other.Trials = true, 300
+	build := other.Subject
+	other.Subject = func(s *Stage) Action {
+		extra := Tool(s, "news", func(context.Context, int) (int, error) { return 1, nil }, nil)
+		act := build(s)
+		return func(ctx context.Context) (any, error) {
+			if fromV2()%2 == 0 && ctx.Err() == nil {
+				_, _ = extra(ctx, 1)
+			}
+			return act(ctx)
+		}
+	}
+	o, err = Explore(t, other)
+	require.NoError(t, err)
+	require.NotZero(t, o.Trial, "a call that is made or not is no jitter")
+}
+
+func TestSavedCaseOfTheFirstVersionIsPlayed(t *testing.T) {
+	k, err := parseCase("rehearse case 1\n# why\ninvariant conforms\n\nrehearse schedule 1\naction\n")
+	require.NoError(t, err)
+	require.Equal(t, "conforms", k.invariant)
+	c := newCheck(t, &Adapter{}, settings{})
+	require.Empty(t, c.since(&k), "it is not known under which policy it was found")
+}
+
+func TestCaseRoundTrips(t *testing.T) {
+	k := savedCase{invariant: "two words", found: "trial 2 of 1000, seed 7", policy: `{"id":"x"}`, beside: `{"cache":{}}`, schedule: printed()[2]}
+	back, err := parseCase(k.text("TestX", "why\nso"))
+	require.NoError(t, err)
+	require.Equal(t, k, back)
+}
+
+// A case that was found under another policy says what has changed, and is played.
+func TestCaseTellsOfAChangedPolicy(t *testing.T) {
+	c := newChild(t, "one-too-many")
+	_, passed := c.run(t, "^TestChild$")
+	require.False(t, passed)
+	path := filepath.Join(c.dir, c.cases(t)[0])
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	changed := strings.NewReplacer(`"maxAttempts":3`, `"maxAttempts":5`, `,"repeatable":true`, "", `"base":"100ms"`, `"base":"100ms","cap":"1s"`).Replace(string(text))
+	require.NoError(t, os.WriteFile(path, []byte(changed), 0o644))
+	out, passed := c.run(t, "^TestChild$")
+	require.False(t, passed)
+	require.Contains(t, out, "found under policy home/v1, which has changed since: backoff.cap 1s → nothing, maxAttempts 5 → 3, repeatable nothing → true\n")
+}
+
+func TestFailureIsPrintedAsAGoTest(t *testing.T) {
+	c := newChild(t, "one-too-many")
+	out, _ := c.run(t, "^TestChild$", "-rehearse.gotest")
+	golden(t, "failure-as-go-test", outline(out))
+}
+
+// Which other rules trials break does not depend on how far other workers were.
+func TestChildTwoFaults(t *testing.T) {
+	childOnly(t)
+	Check(t, loopAdapter(loop{attempts: 4, keep: true}))
+}
+
+func TestOtherInvariantsAreNamed(t *testing.T) {
+	for _, cpu := range []string{"1", "8"} {
+		c := newChild(t, "two faults")
+		c.env = append(c.env, "GOMAXPROCS="+cpu)
+		out, _ := c.run(t, "^TestChildTwoFaults$")
+		require.Contains(t, out, "\n        other trials also break: no-retry-after-refusal\n")
+	}
+}
+
+// A trial that passes and is another one each time fails where trials run twice.
+func TestChildTwice(t *testing.T) {
+	childOnly(t)
+	a := drawing(fromV2)
+	a.Policy.Backoff.Jitter = invariants.FullJitter
+	Check(t, a)
+}
+
+func TestRunningTwiceFindsWhatDiffers(t *testing.T) {
+	c := newChild(t, "twice")
+	out, passed := c.run(t, "^TestChildTwice$", "-rehearse.trials=50")
+	require.True(t, passed, out)
+	for _, on := range []string{"flag", "variable"} {
+		c := newChild(t, "twice")
+		args := []string{"-rehearse.twice"}
+		if on == "variable" {
+			args, c.env = nil, append(c.env, "REHEARSE_TWICE=1")
+		}
+		out, passed = c.run(t, "^TestChildTwice$", append(args, "-rehearse.trials=50")...)
+		require.False(t, passed)
+		require.Contains(t, out, "not-deterministic: forecast: one schedule gave two traces: event ")
+		require.Regexp(t, `of 100 further runs, [1-9]\d? differ from the first\n\s+run it again: go test -run '\^TestChildTwice\$' \S+ -rehearse.trials=50 -rehearse.twice\n`, out)
+		require.Empty(t, c.cases(t), "it breaks no rule, and is no case")
+	}
+	c.env = append(c.env, "REHEARSE_TWICE=often")
+	out, _ = c.run(t, "^TestChildTwice$")
+	require.Contains(t, out, `REHEARSE_TWICE="often" is neither true nor false`)
+}
