@@ -80,7 +80,7 @@ func (d *Model) reply(ctx context.Context, shown *trace.Prompt, yield func(trace
 	if d.s.gone() {
 		return said, d.s.buried()
 	}
-	p := d.s.rec.Call(ctx, trace.Call{Tool: d.t.name, Role: trace.RoleModel, Prompt: shown, Definition: d.script.Version})
+	p := d.s.reached(ctx, trace.Call{Tool: d.t.name, Role: trace.RoleModel, Prompt: shown, Definition: d.script.Version})
 	f, a := d.s.arrive(d.t, p)
 	timing := double.Timing{Latency: f.Latency, Hang: f.Hang && f.Body == 0, Deaf: f.Deaf}
 	ended := timing.Play(ctx, nil, p)

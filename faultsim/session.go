@@ -83,7 +83,7 @@ func (x *Sessions) Dial(ctx context.Context) (*Session, error) {
 	x.dialed++
 	n := x.dialed
 	x.s.mu.Unlock()
-	p := x.s.rec.Call(ctx, trace.Call{Tool: x.tool, Role: trace.RoleConnect, Session: n})
+	p := x.s.reached(ctx, trace.Call{Tool: x.tool, Role: trace.RoleConnect, Session: n})
 	if ended := double.Ended(ctx); ended != 0 {
 		p.Answer(trace.Outcome{Class: ended}, nil, ctx.Err())
 		return nil, ctx.Err()

@@ -24,6 +24,8 @@ type Stage struct {
 	*house
 	life  *life // of the process that is built on it; nil: it cannot crash
 	build int   // how often the code had been built in this trial before
+
+	member *member // of a fleet whose agents are processes of their own; nil: there is none
 }
 
 // A house is what the stages of one trial have in common: there is one for each
@@ -71,6 +73,7 @@ type house struct {
 	afterlife   atomic.Int64            // calls of crashed processes since
 	connects    atomic.Bool             // there are sessions with tools
 	sessions    map[string]*Sessions    // by tool
+	crowd       *crowd                  // a fleet; nil: there is none
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.
