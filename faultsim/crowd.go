@@ -108,7 +108,7 @@ func (c *crowd) fits() error {
 	s, sv := &c.x.stage, &c.f.Service
 	t := s.lookup(sv.name())
 	if t == nil {
-		return &UnfitError{fmt.Sprintf("fleet: Service.Tool is %q, and the stage has %s", sv.name(), s.names()), 0, sv.name(), 0}
+		return &UnfitError{fmt.Sprintf("fleet: Service.Tool is %q, and the stage has %s: name a tool that is there, or leave it empty for the first", sv.name(), s.names()), 0, sv.name(), 0}
 	}
 	if sv.bounded() {
 		full := sv.full()

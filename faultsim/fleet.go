@@ -100,6 +100,14 @@ const mostAgents = 1_000_000
 // actions is how many each agent does.
 func (f *Fleet) actions() int { return max(f.Actions, 1) }
 
+// sharing is how many actions share a process.
+func (f *Fleet) sharing() int {
+	if f.Shared {
+		return f.Agents * f.actions()
+	}
+	return f.actions()
+}
+
 // validate reports what makes the fleet unplayable, apart from its adapter.
 func (f *Fleet) validate() error {
 	var errs []error
@@ -166,7 +174,7 @@ func Play(t *testing.T, f Fleet) *Load {
 // Simulate is [Play] that reports nothing through t: what was broken is in the
 // load.
 func Simulate(t *testing.T, f Fleet) (*Load, error) {
-	if err := errors.Join(f.Adapter.validate(), f.validate()); err != nil {
+	if err := errors.Join(f.validate(), f.Adapter.validateFor(f.sharing())); err != nil {
 		return nil, err
 	}
 	at, err := f.arrivals()
@@ -190,5 +198,5 @@ func (l *Load) report() string {
 	} else if b.Agent == 0 {
 		who = "the agents together"
 	}
-	return who + ":\n" + strings.TrimRight(invariants.Report(b.Trace, b.Findings), "\n") + "\n" + indent("load", l.String())
+	return who + ":\n" + strings.TrimRight(invariants.Report(b.Trace, b.Findings), "\n") + "\n" + indent("load", l.String()) + "\n"
 }

@@ -142,19 +142,49 @@ func pairsWithin(at []time.Duration, d time.Duration) float64 {
 
 // String is the load in a few lines.
 func (l *Load) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d agents, %d actions, %d attempts in %v: %.2f for each that was needed, %d in the busiest second\n",
-		l.Agents, l.Actions, l.Attempts, l.Took.Round(time.Millisecond), l.Amplification(), l.Peak(time.Second))
-	b.WriteString("ends:")
-	for i, r := range slices.Sorted(maps.Keys(l.Ends)) {
+	return fmt.Sprintf("%s, %s, %s in %v: %.2f for each that was needed, %d in the busiest second\nends: %s\nservice: %s\n",
+		counted(l.Agents, "agent"), counted(l.Actions, "action"), counted(l.Attempts, "attempt"), l.Took.Round(time.Millisecond),
+		l.Amplification(), l.Peak(time.Second), l.ends(), &l.Service)
+}
+
+// counted is a number of things in words.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// ends says how many actions ended how.
+func (l *Load) ends() string {
+	var list []string
+	for _, r := range slices.Sorted(maps.Keys(l.Ends)) {
 		name := r.String()
 		if r == 0 {
 			name = "not known"
 		}
-		fmt.Fprintf(&b, "%s %s %d", map[bool]string{true: ",", false: ""}[i > 0], name, l.Ends[r])
+		list = append(list, fmt.Sprintf("%d %s", l.Ends[r], name))
 	}
-	s := &l.Service
-	fmt.Fprintf(&b, "\nservice: %d answered, %d refused as full, %d throttled, %d down, %d left by their callers and %d of them worked on for nobody; busy %.0f %%, a wait of %v on average\n",
-		s.Answered, s.Refused, s.Throttled, s.Down, s.Left, s.Wasted, 100*s.Busy, s.Wait.Round(time.Microsecond))
+	return strings.Join(list, ", ")
+}
+
+// String is what the service did, without what it did not do.
+func (s *ServiceLoad) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d answered", s.Answered)
+	for _, part := range []struct {
+		n    int
+		what string
+	}{
+		{s.Refused, "refused as full"}, {s.Throttled, "throttled"}, {s.Down, "down"},
+		{s.Left, "left by their callers"}, {s.Wasted, "worked on for nobody"},
+	} {
+		if part.n > 0 {
+			fmt.Fprintf(&b, ", %d %s", part.n, part.what)
+		}
+	}
+	if s.Busy > 0 {
+		fmt.Fprintf(&b, "; busy %.0f %%, a wait of %v on average", 100*s.Busy, s.Wait.Round(time.Microsecond))
+	}
 	return b.String()
 }
