@@ -87,7 +87,8 @@ type watch struct {
 	tool  string
 	among *turnedAway // one of several breakers, any of which may have refused an action; nil: the only one
 
-	moves   []move
+	moves   []move // in the order of events
+	behind  []move // those behind the present one
 	states  []circuit
 	now     time.Duration
 	before  []snapshot   // of this instant
@@ -134,6 +135,7 @@ func (w *watch) run() Verdict {
 		}
 		w.before = append(w.before, snapshot{m.event, w.states})
 		w.states = w.landed(m.event)
+		w.behind = w.moves[i+1:]
 		if !w.take(m) || len(w.states) > most {
 			return w.verdict
 		}
@@ -278,7 +280,7 @@ func (w *watch) admitEarlier(m *move, next []circuit) []circuit {
 
 func (w *watch) settle(m *move) {
 	l := landing{m.attempt.Call, m.event, m.till, m.effects}
-	crowded := slices.ContainsFunc(w.moves, func(o move) bool { return o.event > m.event && o.event < m.till && o.at == m.at })
+	crowded := w.crowded(m)
 	var next []circuit
 	for _, c := range w.states {
 		next = c.settle(w.b, l, m.at, next)
@@ -288,6 +290,20 @@ func (w *watch) settle(m *move) {
 		}
 	}
 	w.put(next)
+}
+
+// crowded reports whether something else of the same instant shows before the call
+// must have settled.
+func (w *watch) crowded(m *move) bool {
+	for i := range w.behind {
+		switch o := &w.behind[i]; {
+		case o.at != m.at || o.event >= m.till:
+			return false
+		case o.event > m.event:
+			return true
+		}
+	}
+	return false
 }
 
 func (w *watch) refuse(m *move) bool {
