@@ -94,8 +94,8 @@ func Independently(gap time.Duration) Arrivals {
 	}
 }
 
-// mostAgents bounds the actions of a fleet: each takes some kilobytes.
-const mostAgents = 1_000_000
+// mostAgents bounds the actions of a fleet, each of which takes some kilobytes.
+const mostAgents = 100_000
 
 // actions is how many each agent does.
 func (f *Fleet) actions() int { return max(f.Actions, 1) }

@@ -389,7 +389,7 @@ func TestFleetsThatCannotBePlayed(t *testing.T) {
 	for _, f := range []Fleet{
 		{Adapter: home},
 		{Agents: 10},
-		{Adapter: home, Agents: 2_000_000},
+		{Adapter: home, Agents: 200_000},
 		{Adapter: home, Agents: 2000, Actions: 2000},
 		{Adapter: home, Agents: 1, Actions: -1, Pause: -1},
 		{Adapter: home, Agents: 1, Pause: time.Second},
