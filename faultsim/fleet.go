@@ -100,12 +100,13 @@ const mostAgents = 100_000
 // actions is how many each agent does.
 func (f *Fleet) actions() int { return max(f.Actions, 1) }
 
-// sharing is how many actions share a process.
+// sharing is how many actions share a process, as far as it matters: an allowance may
+// be greater than that of a trial of Check.
 func (f *Fleet) sharing() int {
 	if f.Shared {
-		return f.Agents * f.actions()
+		return max(sharingActions, f.Agents*f.actions())
 	}
-	return f.actions()
+	return max(sharingActions, f.actions())
 }
 
 // validate reports what makes the fleet unplayable, apart from its adapter.

@@ -169,7 +169,7 @@ func (s *Stage) sessionOf(ctx context.Context, tool string) (*Session, error) {
 	if x == nil {
 		return nil, nil
 	}
-	if c, ok := ctx.Value(sessionKey{}).(*Session); ok && c.of == x {
+	if c, ok := ctx.Value(sessionKey{}).(*Session); ok && (c.of == x || s.member != nil && c.of.s == s && c.of.tool == tool) {
 		return c, nil
 	}
 	return nil, s.misused(fmt.Errorf("faultsim: %s was called without a session: call it with Session.Over(ctx), of one that its Sessions have opened", tool))
