@@ -305,8 +305,20 @@ func TestProcessesOfOneSeedAreFound(t *testing.T) {
 	require.Empty(t, Play(t, f).Broken)
 }
 
-// Calls without a context are of the agent that makes them.
+// Calls and waits without a context are of the agent that makes them.
 func TestAFleetWithoutContexts(t *testing.T) {
+	a := subjectAdapter(func(_ context.Context, s *Stage, tool trace.Func[string, int]) (any, error) {
+		out, err := tool(context.Background(), "Pune")
+		for n := 1; n < 3 && err != nil; n++ {
+			_ = s.Sleeper()(context.Background(), 100*ms<<(n-1))
+			out, err = tool(context.Background(), "Pune")
+		}
+		return out, err
+	})
+	a.Policy.Retry = []trace.Class{trace.Transient}
+	for _, e := range Play(t, Fleet{Adapter: a, Agents: 20, Service: outage(0, 150*ms)}).Trace.Events {
+		require.False(t, e.Ambiguous, "%v at %v", e.Kind, e.At)
+	}
 	load := Play(t, Fleet{Adapter: customerAdapter(customer{lost: true}), Agents: 50, Service: outage(0, 150*ms)})
 	require.Empty(t, load.Trace.Ambiguous())
 	require.Equal(t, 50, load.Ends[trace.ReasonSuccess]+load.Ends[trace.ReasonExhausted])

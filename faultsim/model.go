@@ -289,7 +289,7 @@ func (s *Stage) Say(ctx context.Context, text string) {
 		_ = s.buried()
 		return
 	}
-	s.rec.Say(ctx, text)
+	s.rec.Say(s.member.owns(ctx), text)
 }
 
 // describeModels lists the models on the stage.

@@ -156,6 +156,9 @@ func (s *Stage) Sleeper() trace.SleepFunc {
 	if s.life != nil {
 		return s.mortally(sleep)
 	}
+	if m := s.member; m != nil {
+		return func(ctx context.Context, d time.Duration) error { return sleep(m.owns(ctx), d) }
+	}
 	return sleep
 }
 
@@ -166,7 +169,7 @@ func (s *Stage) Publish(ctx context.Context, reason trace.Reason) {
 		_ = s.buried()
 		return
 	}
-	s.rec.Publish(ctx, reason)
+	s.rec.Publish(s.member.owns(ctx), reason)
 }
 
 // Observe records what the code hands on of a failure while its action still
@@ -177,7 +180,7 @@ func (s *Stage) Observe(ctx context.Context, value any) {
 		_ = s.buried()
 		return
 	}
-	s.rec.Observe(ctx, value)
+	s.rec.Observe(s.member.owns(ctx), value)
 }
 
 // register puts a double on the stage.
