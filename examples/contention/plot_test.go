@@ -95,8 +95,8 @@ func TestPlot(t *testing.T) {
 
 // The plot's measures, in pixels.
 const (
-	width, height            = 720, 420
-	left, right, top, bottom = 64, 128, 40, 48
+	width, height            = 740, 420
+	left, right, top, bottom = 64, 148, 40, 48
 	mostClients, mostCalls   = 100, 2500
 )
 
