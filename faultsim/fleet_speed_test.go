@@ -12,7 +12,7 @@ func BenchmarkFleet(b *testing.B) {
 	inTest(b, func(t *testing.T) {
 		for b.Loop() {
 			load, err := Simulate(t, Fleet{
-				Adapter: customerAdapter(customer{}), Agents: 10_000,
+				Adapter: forecasterAdapter(forecaster{}), Agents: 10_000,
 				Service: Service{Workers: 100, Serve: 10 * time.Millisecond, Queue: 100, Outages: []Outage{{To: time.Minute, Class: trace.Transient}}},
 			})
 			if err != nil || load.Attempts != 50_000 || len(load.Broken) > 0 {

@@ -18,8 +18,8 @@ import (
 	"github.com/rehearse-go/rehearse/trace"
 )
 
-// A customer asks for the weather, five times at most.
-type customer struct {
+// A forecaster asks for the weather, five times at most.
+type forecaster struct {
 	alike   bool                  // no jitter
 	breaker bool                  // a switchboard in front of the tool
 	budget  int                   // calls that the actions of the process have together; 0: any number
@@ -34,7 +34,7 @@ var (
 	errSlow  = errors.New("slow down")
 )
 
-func customerAdapter(c customer) Adapter {
+func forecasterAdapter(c forecaster) Adapter {
 	p := invariants.Policy{
 		ID: "caller/v1", MaxAttempts: 5, Retry: []trace.Class{trace.Transient, trace.Timeout}, Repeatable: true, Late: invariants.LateWait,
 		Attempt: c.own, Backoff: invariants.Backoff{Base: 100 * ms, Jitter: invariants.FullJitter},
@@ -63,15 +63,15 @@ func customerAdapter(c customer) Adapter {
 		if c.random != nil {
 			random = c.random()
 		}
-		p := &process{customer: c, tool: tool, random: random, budget: c.budget}
+		p := &process{forecaster: c, tool: tool, random: random, budget: c.budget}
 		return p.forecast
 	}
 	return a
 }
 
-// A process is a customer at work.
+// A process is a forecaster at work.
 type process struct {
-	customer
+	forecaster
 	tool   trace.Func[string, int]
 	random func() float64
 	board  switchboard
@@ -102,7 +102,7 @@ func (p *process) once(ctx context.Context) (out int, err error) {
 	if p.breaker && !p.board.enter() {
 		return 0, errOpen
 	}
-	if p.customer.budget > 0 && !p.spends() {
+	if p.forecaster.budget > 0 && !p.spends() {
 		return 0, errSpent
 	}
 	if p.lost {
@@ -136,8 +136,8 @@ func outage(from, to time.Duration) Service {
 // gives another.
 func TestAFleetCanBePlayedAgain(t *testing.T) {
 	f := Fleet{
-		Adapter: customerAdapter(customer{own: 80 * ms}), Agents: 200, Actions: 2, Pause: 100 * ms, Arrive: Independently(2 * ms),
-		Service: Service{Workers: 4, Times: Exponential(10 * ms), Queue: 20, Leave: true, Outages: []Outage{{From: 100 * ms, To: 200 * ms, Class: trace.Transient}}, Quota: Quota{N: 300, Per: 500 * ms}},
+		Adapter: forecasterAdapter(forecaster{own: 80 * ms}), Agents: 200, Actions: 2, Pause: 100 * ms, Arrive: Independently(2 * ms),
+		Service: Service{Workers: 4, Times: ExponentialTimes(10 * ms), Queue: 20, Leave: true, Outages: []Outage{{From: 100 * ms, To: 200 * ms, Class: trace.Transient}}, Quota: Quota{N: 300, Per: 500 * ms}},
 	}
 	play := func() string {
 		load := Play(t, f)
@@ -189,7 +189,7 @@ func TestAFleetWaitsInLine(t *testing.T) {
 
 // What finds the line full is refused as the service says, with the hint that it says.
 func TestAFullLineRefuses(t *testing.T) {
-	f := Fleet{Adapter: customerAdapter(customer{}), Agents: 10, Service: Service{Workers: 1, Serve: time.Second, Queue: 2, Full: trace.Throttled, Hint: 7 * time.Second}}
+	f := Fleet{Adapter: forecasterAdapter(forecaster{}), Agents: 10, Service: Service{Workers: 1, Serve: time.Second, Queue: 2, Full: trace.Throttled, Hint: 7 * time.Second}}
 	load := Play(t, f)
 	require.Equal(t, 7, load.Service.Refused)
 	require.Equal(t, map[trace.Reason]int{trace.ReasonSuccess: 3, trace.ReasonRefused: 7}, load.Ends, "the policy does not repeat what is throttled")
@@ -209,7 +209,7 @@ func TestAFullLineRefuses(t *testing.T) {
 // A service that does not hear of callers who give up works for nobody, and does what
 // they asked for all the same; one that hears of them has its line to itself.
 func TestCallersWhoGiveUp(t *testing.T) {
-	f := Fleet{Adapter: customerAdapter(customer{}), Agents: 10, Plan: Plan{Deadline: 250 * ms}, Service: Service{Workers: 1, Serve: 100 * ms, Queue: 100}}
+	f := Fleet{Adapter: forecasterAdapter(forecaster{}), Agents: 10, Plan: Plan{Deadline: 250 * ms}, Service: Service{Workers: 1, Serve: 100 * ms, Queue: 100}}
 	effects := func(l *Load) (n int) {
 		for _, e := range l.Trace.Events {
 			if e.Kind == trace.KindEffect {
@@ -232,9 +232,9 @@ func TestCallersWhoGiveUp(t *testing.T) {
 // Without jitter the callers come back in waves, and with it they do not.
 func TestJitterSpreadsAFleet(t *testing.T) {
 	for _, agents := range []int{100, 1000} {
-		f := Fleet{Adapter: customerAdapter(customer{alike: true}), Agents: agents, Service: outage(0, 10*time.Second)}
+		f := Fleet{Adapter: forecasterAdapter(forecaster{alike: true}), Agents: agents, Service: outage(0, 10*time.Second)}
 		alike := Play(t, f)
-		f.Adapter = customerAdapter(customer{})
+		f.Adapter = forecasterAdapter(forecaster{})
 		spread := Play(t, f)
 		require.Greater(t, alike.Synchrony(10*ms), 9.9)
 		require.Less(t, spread.Synchrony(10*ms), 1.5)
@@ -250,21 +250,21 @@ func TestJitterSpreadsAFleet(t *testing.T) {
 func TestBreakerAndBudgetBoundTheAmplification(t *testing.T) {
 	const agents, actions = 20, 20
 	f := Fleet{Agents: agents, Actions: actions, Pause: 100 * ms, Service: outage(0, time.Hour)}
-	play := func(c customer, shared bool) *Load {
-		f.Adapter, f.Shared = customerAdapter(c), shared
+	play := func(c forecaster, shared bool) *Load {
+		f.Adapter, f.Shared = forecasterAdapter(c), shared
 		return Play(t, f)
 	}
-	require.Equal(t, 5.0, play(customer{}, false).Amplification())
+	require.Equal(t, 5.0, play(forecaster{}, false).Amplification())
 
-	own := play(customer{breaker: true}, false)
+	own := play(forecaster{breaker: true}, false)
 	require.Equal(t, agents, own.Attempts, "each process finds out for itself")
 	require.Equal(t, 0.05, own.Amplification())
 	require.Equal(t, agents*actions, own.Ends[trace.ReasonBreakerOpen])
 
-	shared := play(customer{breaker: true}, true)
+	shared := play(forecaster{breaker: true}, true)
 	require.Less(t, shared.Attempts, agents, "one process finds out for all")
 
-	budget := play(customer{budget: 440}, true)
+	budget := play(forecaster{budget: 440}, true)
 	require.Equal(t, 1.1, budget.Amplification())
 	require.NotZero(t, budget.Ends[trace.ReasonBudget])
 }
@@ -289,7 +289,7 @@ func TestAFleetIsJudged(t *testing.T) {
 // process alone shows.
 func TestProcessesOfOneSeedAreFound(t *testing.T) {
 	constant := func() func() float64 { return rand.New(rand.NewPCG(1, 2)).Float64 }
-	a := customerAdapter(customer{random: constant})
+	a := forecasterAdapter(forecaster{random: constant})
 	a.Spreads = true
 	f := Fleet{Adapter: a, Agents: 20, Service: outage(0, time.Minute)}
 	load, err := Simulate(t, f)
@@ -300,7 +300,7 @@ func TestProcessesOfOneSeedAreFound(t *testing.T) {
 	require.Contains(t, load.report(), "the agents together:\njitter-spreads: ")
 	require.Greater(t, load.Synchrony(10*ms), 5.0)
 
-	f.Adapter = customerAdapter(customer{})
+	f.Adapter = forecasterAdapter(forecaster{})
 	f.Adapter.Spreads = true
 	require.Empty(t, Play(t, f).Broken)
 }
@@ -319,7 +319,7 @@ func TestAFleetWithoutContexts(t *testing.T) {
 	for _, e := range Play(t, Fleet{Adapter: a, Agents: 20, Service: outage(0, 150*ms)}).Trace.Events {
 		require.False(t, e.Ambiguous, "%v at %v", e.Kind, e.At)
 	}
-	load := Play(t, Fleet{Adapter: customerAdapter(customer{lost: true}), Agents: 50, Service: outage(0, 150*ms)})
+	load := Play(t, Fleet{Adapter: forecasterAdapter(forecaster{lost: true}), Agents: 50, Service: outage(0, 150*ms)})
 	require.Empty(t, load.Trace.Ambiguous())
 	require.Equal(t, 50, load.Ends[trace.ReasonSuccess]+load.Ends[trace.ReasonExhausted])
 	require.NotZero(t, load.Retries)
@@ -390,7 +390,7 @@ func TestAnAgentThatHangs(t *testing.T) {
 }
 
 func TestLoadInWords(t *testing.T) {
-	load := Play(t, Fleet{Adapter: customerAdapter(customer{}), Agents: 300, Arrive: Evenly(3 * time.Second), Service: outage(time.Second, 2*time.Second)})
+	load := Play(t, Fleet{Adapter: forecasterAdapter(forecaster{}), Agents: 300, Arrive: Evenly(3 * time.Second), Service: outage(time.Second, 2*time.Second)})
 	golden(t, "fleet-load", load.String())
 }
 

@@ -143,12 +143,12 @@ func pairsWithin(at []time.Duration, d time.Duration) float64 {
 // String is the load in a few lines.
 func (l *Load) String() string {
 	return fmt.Sprintf("%s, %s, %s in %v: %.2f for each that was needed, %d in the busiest second\nends: %s\nservice: %s\n",
-		counted(l.Agents, "agent"), counted(l.Actions, "action"), counted(l.Attempts, "attempt"), l.Took.Round(time.Millisecond),
+		countOf(l.Agents, "agent"), countOf(l.Actions, "action"), countOf(l.Attempts, "attempt"), l.Took.Round(time.Millisecond),
 		l.Amplification(), l.Peak(time.Second), l.ends(), &l.Service)
 }
 
-// counted is a number of things in words.
-func counted(n int, thing string) string {
+// countOf is a number of things in words.
+func countOf(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

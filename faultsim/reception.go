@@ -24,7 +24,7 @@ type reception struct {
 	mu      sync.Mutex
 	st      station
 	climate climate
-	arrived []*visit // and not yet looked at, in the order of their instants
+	arrived []*customer // and not yet looked at, in the order of their instants
 	timer   *time.Timer
 	due     time.Duration // when the timer fires; 0: it does not
 
@@ -47,14 +47,14 @@ func (r *reception) now() time.Duration { return time.Since(r.begin) }
 // visit brings one call to the service and waits for its answer, or until ctx ends,
 // and returns how its end reads. A call that is refused gets the refusal as its
 // fault; one that hangs by its plan reaches no worker.
-func (r *reception) visit(ctx context.Context, place int, f *Fault) (v *visit, ended trace.Class) {
+func (r *reception) visit(ctx context.Context, place int, f *Fault) (v *customer, ended trace.Class) {
 	switch {
 	case f.Hang:
 		return nil, 0
 	case ctx.Err() != nil && !f.Deaf:
 		return nil, double.Ended(ctx)
 	}
-	v = &visit{place: place, answered: make(chan struct{})}
+	v = &customer{place: place, answered: make(chan struct{})}
 	r.arrives(v)
 	gone := ctx.Done()
 	if f.Deaf {
@@ -73,7 +73,7 @@ func (r *reception) visit(ctx context.Context, place int, f *Fault) (v *visit, e
 	return v, 0
 }
 
-func (r *reception) arrives(v *visit) {
+func (r *reception) arrives(v *customer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v.at = r.now()
@@ -99,7 +99,7 @@ func (r *reception) goOn() {
 		n++
 	}
 	due := r.arrived[:n]
-	slices.SortStableFunc(due, func(a, b *visit) int {
+	slices.SortStableFunc(due, func(a, b *customer) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.place, b.place))
 	})
 	for _, v := range due {
@@ -128,7 +128,7 @@ func (r *reception) wakeAt(now time.Duration) {
 }
 
 // receive lets one call in, or refuses it.
-func (r *reception) receive(v *visit) {
+func (r *reception) receive(v *customer) {
 	if v.out {
 		return
 	}
@@ -154,7 +154,7 @@ func (r *reception) receive(v *visit) {
 
 // quits notes that the caller has given up, and reports whether it has: not where
 // the answer comes at that very instant.
-func (r *reception) quits(v *visit) bool {
+func (r *reception) quits(v *customer) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.goOn()
@@ -186,6 +186,6 @@ func (s *Stage) reception(t *tool) *reception {
 
 // worksOn reports whether the service may do the work of a call whose caller has
 // given up: unless it is refused, once it is answered.
-func (v *visit) worksOn(f *Fault) bool {
+func (v *customer) worksOn(f *Fault) bool {
 	return v != nil && !v.out && (f.class() == trace.OK || f.works())
 }

@@ -57,9 +57,9 @@ type Service struct {
 	Quota   Quota
 }
 
-// Exponential is service times that are drawn from the exponential distribution
+// ExponentialTimes is service times that are drawn from the exponential distribution
 // with that mean, for [Service].Times.
-func Exponential(mean time.Duration) func(r *rand.Rand, waiting int) time.Duration {
+func ExponentialTimes(mean time.Duration) func(r *rand.Rand, waiting int) time.Duration {
 	return func(r *rand.Rand, _ int) time.Duration { return time.Duration(r.ExpFloat64() * float64(mean)) }
 }
 

@@ -12,22 +12,21 @@ type station struct {
 	workers int                             // 0: any number
 	room    int                             // of the line; negative: any number
 	times   func(waiting int) time.Duration // what a worker takes
-	busy    visits                          // those that are worked on, by their end
-	line    []*visit                        // those that wait, and those that have left the line
+	busy    customers                       // those that are worked on, by their end
+	line    []*customer                     // those that wait, and those that have left the line
 	waiting int                             // those in line that still wait
-	started int                             // visits up to now
+	started int                             // customers up to now
 
-	served int           // visits that are over
+	served int           // customers whose calls are over
 	worked time.Duration // sum of the times of the workers
-	waited time.Duration // sum of the waits of the visits that were started
-	last   time.Duration // when the latest visit was over
+	waited time.Duration // sum of the waits of those whose calls were started
+	last   time.Duration // when the latest call was over
 }
 
-// A visit is one call at a service.
-type visit struct {
+// A customer is one call at a service.
+type customer struct {
 	place    int           // of its caller, which orders calls of one instant
 	at       time.Duration // its arrival
-	start    time.Duration // when a worker began
 	end      time.Duration // when it is answered; meaningful once it is started
 	number   int           // in the order of starting, from 1; 0: it is in line
 	left     bool          // its caller has given up
@@ -37,8 +36,8 @@ type visit struct {
 	answered chan struct{} // closed once it is over; nil: nobody waits
 }
 
-// admit lets a visit in at an instant, and reports whether there was room.
-func (st *station) admit(v *visit, now time.Duration) bool {
+// admit lets a customer in at an instant, and reports whether there was room.
+func (st *station) admit(v *customer, now time.Duration) bool {
 	st.until(now)
 	switch {
 	case st.workers == 0 || len(st.busy) < st.workers:
@@ -55,7 +54,7 @@ func (st *station) admit(v *visit, now time.Duration) bool {
 // until answers what is over by then, and lets those in line go on.
 func (st *station) until(now time.Duration) {
 	for len(st.busy) > 0 && st.busy[0].end <= now {
-		v := heap.Pop(&st.busy).(*visit)
+		v := heap.Pop(&st.busy).(*customer)
 		st.served, st.last = st.served+1, v.end
 		v.answer()
 		if next := st.next(); next != nil {
@@ -65,7 +64,7 @@ func (st *station) until(now time.Duration) {
 }
 
 // next takes the first out of the line; nil: it is empty.
-func (st *station) next() *visit {
+func (st *station) next() *customer {
 	for len(st.line) > 0 {
 		v := st.line[0]
 		st.line = st.line[1:]
@@ -77,17 +76,17 @@ func (st *station) next() *visit {
 	return nil
 }
 
-func (st *station) start(v *visit, now time.Duration) {
+func (st *station) start(v *customer, now time.Duration) {
 	st.started++
 	takes := max(st.times(st.waiting), 0)
-	v.number, v.start, v.end = st.started, now, now+takes
+	v.number, v.end = st.started, now+takes
 	st.worked += takes
 	st.waited += now - v.at
 	heap.Push(&st.busy, v)
 }
 
-// withdraw takes a visit out of the line, and reports whether it was there.
-func (st *station) withdraw(v *visit) bool {
+// withdraw takes a customer out of the line, and reports whether it was there.
+func (st *station) withdraw(v *customer) bool {
 	if v.number > 0 || v.over || v.out {
 		return false
 	}
@@ -96,24 +95,24 @@ func (st *station) withdraw(v *visit) bool {
 	return true
 }
 
-// answer tells whoever waits that the visit is over.
-func (v *visit) answer() {
+// answer tells whoever waits that the call is over.
+func (v *customer) answer() {
 	v.over = true
 	if v.answered != nil {
 		close(v.answered)
 	}
 }
 
-// visits is a heap: the first is the one that is over first.
-type visits []*visit
+// customers is a heap: the first is the one whose call is over first.
+type customers []*customer
 
-func (h visits) Len() int { return len(h) }
-func (h visits) Less(i, j int) bool {
+func (h customers) Len() int { return len(h) }
+func (h customers) Less(i, j int) bool {
 	return h[i].end < h[j].end || h[i].end == h[j].end && h[i].number < h[j].number
 }
-func (h visits) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *visits) Push(v any)   { *h = append(*h, v.(*visit)) }
-func (h *visits) Pop() any {
+func (h customers) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *customers) Push(v any)   { *h = append(*h, v.(*customer)) }
+func (h *customers) Pop() any {
 	old := *h
 	v := old[len(old)-1]
 	old[len(old)-1] = nil

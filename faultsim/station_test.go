@@ -18,7 +18,7 @@ func fed(workers, room int, load float64, calls int, times func(r *rand.Rand, wa
 	now := 0.0
 	for range calls {
 		now += r.ExpFloat64() * gap
-		if at := time.Duration(now); !st.admit(&visit{at: at}, at) {
+		if at := time.Duration(now); !st.admit(&customer{at: at}, at) {
 			refused++
 		}
 	}
@@ -39,9 +39,9 @@ func TestStationIsTheQueueOfTheTextbooks(t *testing.T) {
 		times   func(*rand.Rand, int) time.Duration
 		wait    float64
 	}{
-		{"M/M/1", 1, 0.5, Exponential(time.Second), 0.5 / (1 - 0.5) * service},
-		{"M/M/4", 4, 0.7, Exponential(time.Second), erlangC(4, 2.8) / (4 - 2.8) * service},
-		{"M/M/10", 10, 0.8, Exponential(time.Second), erlangC(10, 8) / (10 - 8) * service},
+		{"M/M/1", 1, 0.5, ExponentialTimes(time.Second), 0.5 / (1 - 0.5) * service},
+		{"M/M/4", 4, 0.7, ExponentialTimes(time.Second), erlangC(4, 2.8) / (4 - 2.8) * service},
+		{"M/M/10", 10, 0.8, ExponentialTimes(time.Second), erlangC(10, 8) / (10 - 8) * service},
 		{"M/D/1", 1, 0.7, fixed, 0.7 / (2 * (1 - 0.7)) * service},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestStationIsTheQueueOfTheTextbooks(t *testing.T) {
 		})
 	}
 	t.Run("M/M/10/10", func(t *testing.T) {
-		st, refused := fed(10, 0, 0.8, calls, Exponential(time.Second))
+		st, refused := fed(10, 0, 0.8, calls, ExponentialTimes(time.Second))
 		require.Zero(t, st.waited)
 		require.InEpsilon(t, erlangB(10, 8), float64(refused)/calls, 0.03)
 	})
@@ -78,9 +78,9 @@ func erlangC(servers int, a float64) float64 {
 // Whoever comes first is served first, and who leaves the line makes room.
 func TestStationServesInTheOrderOfArrival(t *testing.T) {
 	st := &station{workers: 1, room: 2, times: func(int) time.Duration { return 10 }}
-	all := make([]*visit, 6)
+	all := make([]*customer, 6)
 	for i := range all {
-		all[i] = &visit{at: time.Duration(i)}
+		all[i] = &customer{at: time.Duration(i)}
 	}
 	for i, let := range []bool{true, true, true, false} {
 		require.Equal(t, let, st.admit(all[i], all[i].at))
@@ -101,7 +101,7 @@ func TestStationServesInTheOrderOfArrival(t *testing.T) {
 // A service can slow down with the line before it.
 func TestStationSlowsDown(t *testing.T) {
 	st := &station{workers: 1, room: -1, times: func(waiting int) time.Duration { return time.Duration(10 * (1 + waiting)) }}
-	var all [3]visit
+	var all [3]customer
 	for i := range all {
 		st.admit(&all[i], 0)
 	}

@@ -78,7 +78,7 @@ func (x *exchange) workLater(f *Fault) {
 
 // workBehind does the work of a call whose caller has given up, once the service
 // has got to it, and unless it refuses it.
-func workBehind(s *Stage, t *tool, v *visit, work func()) {
+func workBehind(s *Stage, t *tool, v *customer, work func()) {
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
@@ -92,13 +92,13 @@ func workBehind(s *Stage, t *tool, v *visit, work func()) {
 }
 
 // workBehind does the work for the arguments that arrived.
-func (c *call[In, Out]) workBehind(v *visit, f *Fault) {
+func (c *call[In, Out]) workBehind(v *customer, f *Fault) {
 	own, twice := *c, f.Twice
 	own.ctx, own.in = context.WithoutCancel(c.ctx), double.Clone(c.in)
 	workBehind(own.s, own.t, v, func() { _, _ = own.deliver(twice) })
 }
 
-func (x *exchange) workBehind(v *visit, f *Fault) {
+func (x *exchange) workBehind(v *customer, f *Fault) {
 	own := *f
 	workBehind(x.s, x.r.tool, v, func() { x.deliverWork(&own) })
 }
