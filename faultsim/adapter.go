@@ -239,7 +239,10 @@ func guarded(inv invariants.Invariant) invariants.Invariant {
 }
 
 // validate reports what makes the adapter unusable.
-func (a *Adapter) validate() error {
+func (a *Adapter) validate() error { return a.validateFor(sharingActions) }
+
+// validateFor is validate for trials in which so many actions share a process.
+func (a *Adapter) validateFor(actions int) error {
 	var errs []error
 	if a.Name == "" {
 		errs = append(errs, errors.New("adapter: Name is empty: give the adapter a name for reports and files"))
@@ -286,7 +289,7 @@ func (a *Adapter) validate() error {
 	}
 	errs = append(errs, a.validateBreakers())
 	if a.Allowance != nil {
-		errs = append(errs, a.validateAllowance())
+		errs = append(errs, a.validateAllowance(actions))
 	}
 	if a.EscalatesAfter != 0 {
 		errs = append(errs, a.validateEscalation())

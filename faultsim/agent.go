@@ -29,7 +29,7 @@ func Agent[In, Out any](s *Stage, name string, child trace.Func[In, Out]) trace.
 		if s.gone() {
 			return none[Out](), s.buried()
 		}
-		p := s.rec.Call(ctx, trace.Call{Tool: name, Role: trace.RoleAgent, Args: double.JSON(task)})
+		p := s.reached(ctx, trace.Call{Tool: name, Role: trace.RoleAgent, Args: double.JSON(task)})
 		out, err := child(trace.Layer(ctx, name), task)
 		if s.gone() {
 			return none[Out](), s.buried()

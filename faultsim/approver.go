@@ -58,7 +58,7 @@ type leave struct {
 }
 
 func (s *Stage) approve(ctx context.Context, t *tool, of trace.ToolCall, valid time.Duration) (trace.Approval, error) {
-	p := s.rec.Call(ctx, trace.ApprovalCall(t.name, of))
+	p := s.reached(ctx, trace.ApprovalCall(t.name, of))
 	f, a := s.arrive(t, p)
 	l := s.leaveOf(a, t, of, f)
 	timing := double.Timing{Latency: time.Until(l.due), Hang: l.fault.Hang, Deaf: f.Deaf}

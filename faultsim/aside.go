@@ -21,7 +21,7 @@ func Aside[In, Out any](s *Stage, name string, role trace.Role, f trace.Func[In,
 		if s.gone() {
 			return none[Out](), s.buried()
 		}
-		p := s.rec.Call(ctx, trace.Call{Tool: name, Role: role, Args: double.JSON(in)})
+		p := s.reached(ctx, trace.Call{Tool: name, Role: role, Args: double.JSON(in)})
 		out, err := f(ctx, in)
 		if s.gone() {
 			return none[Out](), s.buried()

@@ -124,13 +124,16 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 	for i, item := range c.in {
 		asked[i].ID = c.id(item)
 	}
-	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in), Items: trace.ItemsOf(asked...), Definition: c.s.known(c.t.name)})
+	c.p = c.s.reached(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in), Items: trace.ItemsOf(asked...), Definition: c.s.known(c.t.name)})
 	f, a := c.s.arrive(c.t, c.p)
 	order := c.s.sent(c.t, c.p, asked)
 	var o trace.Outcome
 	ended := c.s.enter(c.t, &f, c.ctx)
 	if ended == 0 {
 		defer c.s.leave(c.t)
+		ended = c.visit(&f, order)
+	}
+	if ended == 0 {
 		if f.Done {
 			out = c.work(&f, order)
 		}
@@ -158,6 +161,22 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 	}
 	c.p.Answer(o, result, err)
 	return out, err
+}
+
+// visit brings the request to the service of the tool, if there is one. What it asks
+// for is done all the same where the caller gives up; see [Service].
+func (c *batchCall[Item, Out]) visit(f *Fault, order []string) trace.Class {
+	r := c.s.reception(c.t)
+	if r == nil {
+		return 0
+	}
+	v, ended := r.visit(c.ctx, c.s.place(c.p), f)
+	if ended != 0 && v.worksOn(f) {
+		own, fault := *c, *f
+		own.ctx, own.in = context.WithoutCancel(c.ctx), double.Clone(c.in)
+		workBehind(own.s, own.t, v, func() { own.work(&fault, order) })
+	}
+	return ended
 }
 
 // answered notes the answer for the judging of the action's end: each failed

@@ -103,6 +103,19 @@
 //
 // A line or its end that begins with # is a comment.
 //
+// # Fleets
+//
+// A [Fleet] is many agents against one [Service] with workers, a line before them, a
+// quota and outages. [Play] judges each of them, and returns the [Load] as numbers:
+// how far retries multiply the calls, how high they peak, and whether they come in
+// waves. docs/fleets.md says more.
+//
+//	load := faultsim.Play(t, faultsim.Fleet{
+//		Adapter: adapter(), Agents: 1000, Arrive: faultsim.Evenly(10 * time.Second),
+//		Service: faultsim.Service{Workers: 20, Serve: 50 * time.Millisecond, Queue: 100},
+//	})
+//	require.Less(t, load.Synchrony(10*time.Millisecond), 2.0)
+//
 // # Function tools and HTTP tools
 //
 // [Tool] is a double of a Go function. Its [Errors] say how each class of failure

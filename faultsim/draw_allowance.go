@@ -13,8 +13,9 @@ import (
 // sharingActions is how many actions a schedule for an allowance has at most.
 const sharingActions = breakerActions
 
-// validateAllowance reports what makes the allowance unusable.
-func (a *Adapter) validateAllowance() error {
+// validateAllowance reports what makes the allowance unusable, where so many actions
+// can share it.
+func (a *Adapter) validateAllowance(actions int) error {
 	al := a.Allowance
 	if err := al.Validate(); err != nil {
 		return fmt.Errorf("adapter %q: %w", a.Name, err)
@@ -26,7 +27,7 @@ func (a *Adapter) validateAllowance() error {
 	if a.Policy.Most() == invariants.Unlimited {
 		each = 8
 	}
-	calls, dearest := sharingActions*max(each, 1), 0
+	calls, dearest := actions*max(each, 1), 0
 	for _, price := range al.Prices {
 		dearest = max(dearest, price)
 	}

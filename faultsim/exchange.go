@@ -53,7 +53,7 @@ func (x *exchange) run() (*http.Response, error) {
 		x.asked = x.r.Batch.asked(in.Body)
 		call.Items = trace.ItemsOf(x.asked...)
 	}
-	x.p = x.s.rec.Call(x.req.Context(), call)
+	x.p = x.s.reached(x.req.Context(), call)
 	if x.r.Batch != nil {
 		x.order = x.s.sent(x.r.tool, x.p, x.asked)
 	}
@@ -103,6 +103,16 @@ func (x *exchange) answer(f *Fault) (*http.Response, error) {
 		return nil, context.Cause(ctx)
 	}
 	defer x.s.leave(x.r.tool)
+	if r := x.s.reception(x.r.tool); r != nil && x.r.Role == trace.RoleAttempt {
+		v, ended := r.visit(ctx, x.s.place(x.p), f)
+		if ended != 0 {
+			if v.worksOn(f) {
+				x.workBehind(v, f)
+			}
+			x.over(trace.Outcome{Class: ended}, nil, context.Cause(ctx))
+			return nil, context.Cause(ctx)
+		}
+	}
 	switch {
 	case f.Work > 0:
 		x.workLater(f)

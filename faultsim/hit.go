@@ -36,7 +36,7 @@ func (s *Stage) Hit(ctx context.Context, tool string, args, result any, err erro
 	if t == nil {
 		return
 	}
-	a := s.hit(t, s.rec.Hit(ctx, tool, args, result, err))
+	a := s.hit(t, s.rec.Hit(s.member.owns(ctx), tool, args, result, err))
 	if a == nil {
 		return
 	}

@@ -35,6 +35,9 @@ func (s *Stage) Jitter() *Jitter {
 	default:
 		h := fnv.New64a()
 		h.Write([]byte(s.climate.s.String()))
+		if s.crowd != nil {
+			s.crowd.seed(h, s.build)
+		}
 		j.j.Seed = h.Sum64()
 	}
 	return j

@@ -80,7 +80,7 @@ func (d *Model) reply(ctx context.Context, shown *trace.Prompt, yield func(trace
 	if d.s.gone() {
 		return said, d.s.buried()
 	}
-	p := d.s.rec.Call(ctx, trace.Call{Tool: d.t.name, Role: trace.RoleModel, Prompt: shown, Definition: d.script.Version})
+	p := d.s.reached(ctx, trace.Call{Tool: d.t.name, Role: trace.RoleModel, Prompt: shown, Definition: d.script.Version})
 	f, a := d.s.arrive(d.t, p)
 	timing := double.Timing{Latency: f.Latency, Hang: f.Hang && f.Body == 0, Deaf: f.Deaf}
 	ended := timing.Play(ctx, nil, p)
@@ -289,7 +289,7 @@ func (s *Stage) Say(ctx context.Context, text string) {
 		_ = s.buried()
 		return
 	}
-	s.rec.Say(ctx, text)
+	s.rec.Say(s.member.owns(ctx), text)
 }
 
 // describeModels lists the models on the stage.

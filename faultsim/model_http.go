@@ -93,7 +93,7 @@ func (u *modelTurn) run() (*http.Response, error) {
 		why = nil
 	}
 	u.refused = why != nil
-	x.p = s.rec.Call(x.req.Context(), call)
+	x.p = s.reached(x.req.Context(), call)
 	f, a := s.arrive(u.d.t, x.p)
 	x.a = a
 	if err != nil {

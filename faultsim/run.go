@@ -182,17 +182,32 @@ func watched(t *testing.T, x *trial) (*trace.Trace, error) {
 		defer func() { done <- o }()
 		o.tr, o.err = x.run(t)
 	}()
-	limit := time.NewTimer(frozenAfter)
-	defer limit.Stop()
-	select {
-	case o := <-done:
-		if x.claim.seeded {
-			scatter(t)
+	for beat := x.pulse(); ; {
+		limit := time.NewTimer(frozenAfter)
+		select {
+		case o := <-done:
+			limit.Stop()
+			if x.claim.seeded {
+				scatter(t)
+			}
+			return o.tr, o.err
+		case <-limit.C:
+			if now := x.pulse(); now != beat {
+				beat = now // a fleet takes its time
+				continue
+			}
+			return nil, &FrozenError{frozenReport(x)}
 		}
-		return o.tr, o.err
-	case <-limit.C:
-		return nil, &FrozenError{frozenReport(x)}
 	}
+}
+
+// pulse moves while a fleet does; a trial of one process takes microseconds, and
+// has none.
+func (x *trial) pulse() int64 {
+	if x.house.crowd == nil {
+		return 0
+	}
+	return x.house.crowd.pulse.Load()
 }
 
 // errEnded is the error of a trial whose goroutine has been ended. The bubble

@@ -83,7 +83,7 @@ func (x *Sessions) Dial(ctx context.Context) (*Session, error) {
 	x.dialed++
 	n := x.dialed
 	x.s.mu.Unlock()
-	p := x.s.rec.Call(ctx, trace.Call{Tool: x.tool, Role: trace.RoleConnect, Session: n})
+	p := x.s.reached(ctx, trace.Call{Tool: x.tool, Role: trace.RoleConnect, Session: n})
 	if ended := double.Ended(ctx); ended != 0 {
 		p.Answer(trace.Outcome{Class: ended}, nil, ctx.Err())
 		return nil, ctx.Err()
@@ -172,7 +172,7 @@ func (s *Stage) sessionOf(ctx context.Context, tool string) (*Session, error) {
 	if x == nil {
 		return nil, nil
 	}
-	if c, ok := ctx.Value(sessionKey{}).(*Session); ok && c.of == x {
+	if c, ok := ctx.Value(sessionKey{}).(*Session); ok && (c.of == x || s.member != nil && c.of.s == s && c.of.tool == tool) {
 		return c, nil
 	}
 	return nil, s.misused(fmt.Errorf("faultsim: %s was called without a session: call it with Session.Over(ctx), of one that its Sessions have opened", tool))

@@ -47,7 +47,7 @@ func (s *Stage) write(ctx context.Context, t *tool, role trace.Role, record []by
 	if s.gone() {
 		return s.buried()
 	}
-	p := s.rec.Call(ctx, trace.Call{Tool: t.name, Role: role, Args: record})
+	p := s.reached(ctx, trace.Call{Tool: t.name, Role: role, Args: record})
 	f, _ := s.arrive(t, p)
 	timing := double.Timing{Latency: f.Latency, Hang: f.Hang, Deaf: f.Deaf}
 	o := trace.Outcome{Class: f.class()}

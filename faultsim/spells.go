@@ -84,7 +84,11 @@ func (f *Fault) despite(spell Fault) Fault {
 
 // fault is what the time does to a call that arrives now; f is its own fault.
 func (c *climate) fault(is func(name string) bool, f Fault) Fault {
-	at := time.Since(c.begin)
+	return c.faultAt(time.Since(c.begin), is, f)
+}
+
+// faultAt is fault for a call that arrives at the instant.
+func (c *climate) faultAt(at time.Duration, is func(name string) bool, f Fault) Fault {
 	for i := range c.s.Outages {
 		if o := &c.s.Outages[i]; is(o.Tool) && at >= o.From && at < o.To {
 			return f.despite(Fault{Class: o.Class})

@@ -24,6 +24,8 @@ type Stage struct {
 	*house
 	life  *life // of the process that is built on it; nil: it cannot crash
 	build int   // how often the code had been built in this trial before
+
+	member *member // of a fleet whose agents are processes of their own; nil: there is none
 }
 
 // A house is what the stages of one trial have in common: there is one for each
@@ -71,6 +73,7 @@ type house struct {
 	afterlife   atomic.Int64            // calls of crashed processes since
 	connects    atomic.Bool             // there are sessions with tools
 	sessions    map[string]*Sessions    // by tool
+	crowd       *crowd                  // a fleet; nil: there is none
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.
@@ -153,6 +156,9 @@ func (s *Stage) Sleeper() trace.SleepFunc {
 	if s.life != nil {
 		return s.mortally(sleep)
 	}
+	if m := s.member; m != nil {
+		return func(ctx context.Context, d time.Duration) error { return sleep(m.owns(ctx), d) }
+	}
 	return sleep
 }
 
@@ -163,7 +169,7 @@ func (s *Stage) Publish(ctx context.Context, reason trace.Reason) {
 		_ = s.buried()
 		return
 	}
-	s.rec.Publish(ctx, reason)
+	s.rec.Publish(s.member.owns(ctx), reason)
 }
 
 // Observe records what the code hands on of a failure while its action still
@@ -174,7 +180,7 @@ func (s *Stage) Observe(ctx context.Context, value any) {
 		_ = s.buried()
 		return
 	}
-	s.rec.Observe(ctx, value)
+	s.rec.Observe(s.member.owns(ctx), value)
 }
 
 // register puts a double on the stage.

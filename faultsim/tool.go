@@ -50,7 +50,7 @@ func (c *call[In, Out]) run() (out Out, err error) {
 	if err != nil {
 		return out, err
 	}
-	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in), Definition: c.s.known(c.t.name), Session: over.id()})
+	c.p = c.s.reached(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in), Definition: c.s.known(c.t.name), Session: over.id()})
 	f, a := c.s.arrive(c.t, c.p)
 	var o trace.Outcome
 	if over == nil {
@@ -95,6 +95,15 @@ func (c *call[In, Out]) answer(f *Fault) (out Out, o trace.Outcome, err error) {
 		return c.cut(ended)
 	}
 	defer c.s.leave(c.t)
+	if r := c.s.reception(c.t); r != nil {
+		v, ended := r.visit(c.ctx, c.s.place(c.p), f)
+		if ended != 0 {
+			if v.worksOn(f) {
+				c.workBehind(v, f)
+			}
+			return c.cut(ended)
+		}
+	}
 	worked := false
 	var late *labour[Out]
 	switch {

@@ -215,6 +215,10 @@ func (x *trial) built() bool {
 
 // act runs the schedule's actions, and the phases after them.
 func (x *trial) act(action Action) {
+	if x.house.crowd != nil {
+		x.house.crowd.act(action)
+		return
+	}
 	plans := x.s.plans()
 	if x.s.AtOnce && len(plans) > 1 {
 		x.together(action, plans)

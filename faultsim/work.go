@@ -75,3 +75,30 @@ func (x *exchange) workLater(f *Fault) {
 	own := *f
 	time.AfterFunc(f.Work, func() { x.deliverWork(&own) })
 }
+
+// workBehind does the work of a call whose caller has given up, once the service
+// has got to it, and unless it refuses it.
+func workBehind(s *Stage, t *tool, v *customer, work func()) {
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				s.misused(fmt.Errorf("faultsim: what %s does panicked: %v at %s", t.name, p, panicSite()))
+			}
+		}()
+		if <-v.answered; v.refusal == (Fault{}) {
+			work()
+		}
+	}()
+}
+
+// workBehind does the work for the arguments that arrived.
+func (c *call[In, Out]) workBehind(v *customer, f *Fault) {
+	own, twice := *c, f.Twice
+	own.ctx, own.in = context.WithoutCancel(c.ctx), double.Clone(c.in)
+	workBehind(own.s, own.t, v, func() { _, _ = own.deliver(twice) })
+}
+
+func (x *exchange) workBehind(v *customer, f *Fault) {
+	own := *f
+	workBehind(x.s, x.r.tool, v, func() { x.deliverWork(&own) })
+}

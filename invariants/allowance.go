@@ -120,6 +120,7 @@ type usage struct {
 	tr      *trace.Trace
 	actions []trace.Action
 	made    []use // in the order of events
+	cost    []int // of the first so many of them
 }
 
 // A use is an attempt and its action.
@@ -138,6 +139,10 @@ func (u *usage) collect() {
 		}
 	}
 	slices.SortFunc(u.made, func(x, y use) int { return cmp.Compare(x.at.Event, y.at.Event) })
+	u.cost = make([]int, len(u.made)+1)
+	for i, m := range u.made {
+		u.cost[i+1] = u.cost[i] + u.al.Prices[m.at.Tool]
+	}
 }
 
 // overdraft finds the first attempt that is not covered.
@@ -194,22 +199,11 @@ func (u *usage) miserly(p *Policy) (v Verdict) {
 }
 
 // left words what was left when the action was refused; empty: it may have been
-// nothing. Actions under way may each have put an attempt aside.
+// nothing. Actions under way may each have put an attempt aside, which is looked
+// at only where something else is left.
 func (u *usage) left(a *trace.Action, p *Policy) string {
-	al, calls, cost, busy := u.al, 0, 0, time.Duration(0)
-	for _, m := range u.made {
-		if m.at.Begin > a.End {
-			continue
-		}
-		calls++
-		cost += al.Prices[m.at.Tool]
-		if end := m.at.End; m.at.Seen && end <= a.End {
-			busy += end - m.at.Begin
-		} else {
-			busy += a.End - m.at.Begin
-		}
-	}
-	aside := u.under(a)
+	al, calls := u.al, u.madeBy(a.End)
+	cost, busy := u.cost[calls], u.busyBy(a.End, calls)
 	longest := time.Duration(0)
 	if p != nil {
 		longest = p.Attempt
@@ -217,10 +211,12 @@ func (u *usage) left(a *trace.Action, p *Policy) string {
 			longest = max(longest, own.Attempt)
 		}
 	}
-	switch {
-	case al.Calls > 0 && calls+aside >= al.Calls,
-		al.Cost > 0 && cost+(aside+1)*al.dearest() > al.Cost,
-		al.Time > 0 && busy+time.Duration(aside+1)*longest >= al.Time:
+	nothing := func(aside int) bool {
+		return al.Calls > 0 && calls+aside >= al.Calls ||
+			al.Cost > 0 && cost+(aside+1)*al.dearest() > al.Cost ||
+			al.Time > 0 && busy+time.Duration(aside+1)*longest >= al.Time
+	}
+	if nothing(0) || nothing(u.under(a)) {
 		return ""
 	}
 	made := counted(calls, "attempt")
@@ -229,6 +225,27 @@ func (u *usage) left(a *trace.Action, p *Policy) string {
 	}
 	return fmt.Sprintf("the action ended for want of budget, when all had made %s%s%s", made,
 		amount(", at a cost of %v of %v", cost, al.Cost), amount(", and the tools had worked for %v of %v", busy, al.Time))
+}
+
+// madeBy is how many attempts had been made by the instant.
+func (u *usage) madeBy(now time.Duration) int {
+	n, _ := slices.BinarySearchFunc(u.made, now+1, func(m use, t time.Duration) int { return cmp.Compare(m.at.Begin, t) })
+	return n
+}
+
+// busyBy is how long the first so many attempts had been at work by the instant.
+func (u *usage) busyBy(now time.Duration, calls int) (busy time.Duration) {
+	if u.al.Time == 0 {
+		return 0
+	}
+	for _, m := range u.made[:calls] {
+		if end := m.at.End; m.at.Seen && end <= now {
+			busy += end - m.at.Begin
+		} else {
+			busy += now - m.at.Begin
+		}
+	}
+	return busy
 }
 
 // amount words what was used of a bound; empty: there is none.
@@ -242,21 +259,10 @@ func amount[T int | time.Duration](format string, used, bound T) string {
 // under counts the other actions that were under way at the instant at which the
 // action ended, those left out that had ended before it began.
 func (u *usage) under(a *trace.Action) (n int) {
-	began := u.beginOf(a)
 	for i := range u.actions {
-		if o := &u.actions[i]; o != a && o.Begin <= a.End && (!o.Ended || o.End >= a.End && o.EndEvent > began) {
+		if o := &u.actions[i]; o != a && o.Begin <= a.End && (!o.Ended || o.End >= a.End && o.EndEvent > a.BeginAt) {
 			n++
 		}
 	}
 	return n
-}
-
-// beginOf is the event with which the action begins; -1: there is none.
-func (u *usage) beginOf(a *trace.Action) int {
-	for i := a.EndEvent; i >= 0; i-- {
-		if e := &u.tr.Events[i]; e.Kind == trace.KindBegin && e.Action == a.Name {
-			return i
-		}
-	}
-	return -1
 }

@@ -109,6 +109,32 @@ func TestJudgingGrowsWithTheTrace(t *testing.T) {
 	}
 }
 
+// Actions that are refused for want of budget are judged in about the time that they
+// take to list.
+func TestRefusalsGrowWithTheTrace(t *testing.T) {
+	spent := func(n int) (*trace.Trace, []Invariant) {
+		s := tracetest.New()
+		for i := range n {
+			at := time.Duration(i) * time.Second
+			s.At(at).Begin("a" + strconv.Itoa(i))
+			if i < n/2 {
+				s.Call("weather", `{"city":"Pune"}`).Answer(trace.OK).End()
+			} else {
+				s.FailFor(trace.ReasonBudget)
+			}
+		}
+		return s.Trace(), []Invariant{WithinAllowance(Allowance{Calls: n / 2})}
+	}
+	small, invs := spent(1_000)
+	large, more := spent(10_000)
+	for range 5 { // other programs only ever make it slower
+		if ratio := float64(judged(t, large, more)) / float64(judged(t, small, invs)); ratio < 25 {
+			return
+		}
+	}
+	t.Error("ten times the actions take more than 25 times as long")
+}
+
 // BenchmarkJudgingAMillion judges traces of a million events by nearly everything that
 // a caller of tools can declare, in a process that may have a gibibyte: MB is what it
 // takes in the end, the trace included.
