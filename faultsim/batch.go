@@ -41,6 +41,15 @@ func Batch[Item, Out any](s *Stage, name string, id func(Item) string, fake trac
 		s.misused(fmt.Errorf("faultsim: batch %q: id is nil: give the function that names an item", name))
 	}
 	s.misused(errs.valueless(name))
+	proto := batchCall[Item, Out]{s: s, t: t, id: id, fake: fake, errs: errs}
+	if s.saboteur != nil && id != nil {
+		return between(s, t, func(ctx context.Context, in []Item) ([]ItemResult[Out], trace.Outcome, error) {
+			c := proto
+			c.ctx, c.in = ctx, in
+			out, err := c.run()
+			return out, c.o, err
+		})
+	}
 	return func(ctx context.Context, in []Item) ([]ItemResult[Out], error) {
 		switch {
 		case ctx == nil:
@@ -48,7 +57,8 @@ func Batch[Item, Out any](s *Stage, name string, id func(Item) string, fake trac
 		case id == nil:
 			return nil, fmt.Errorf("faultsim: batch %q: id is nil", name)
 		}
-		c := batchCall[Item, Out]{s: s, t: t, id: id, fake: fake, errs: errs, ctx: ctx, in: in}
+		c := proto
+		c.ctx, c.in = ctx, in
 		return c.run()
 	}
 }
@@ -114,6 +124,7 @@ type batchCall[Item, Out any] struct {
 	ctx  context.Context
 	in   []Item
 	p    trace.Pending
+	o    trace.Outcome
 }
 
 func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
@@ -127,7 +138,6 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in), Items: trace.ItemsOf(asked...), Definition: c.s.known(c.t.name)})
 	f, a := c.s.arrive(c.t, c.p)
 	order := c.s.sent(c.t, c.p, asked)
-	var o trace.Outcome
 	ended := c.s.enter(c.t, &f, c.ctx)
 	if ended == 0 {
 		defer c.s.leave(c.t)
@@ -138,15 +148,15 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 	}
 	switch {
 	case ended != 0:
-		out, o, err = nil, trace.Outcome{Class: ended}, c.ctx.Err()
+		out, c.o, err = nil, trace.Outcome{Class: ended}, c.ctx.Err()
 		c.s.answered(a, answer{}, callError{call: c.p.Number(), err: context.Cause(c.ctx)}) // whoever says why it ended has kept the error as well
 	case f.class() != trace.OK && f.Items == "":
-		out, o, err = nil, trace.Outcome{Class: f.Class, Hint: f.Hint}, c.errs.render(&f)
+		out, c.o, err = nil, trace.Outcome{Class: f.Class, Hint: f.Hint}, c.errs.render(&f)
 	default:
 		if out == nil {
 			out = c.work(&f, order)
 		}
-		o = outcomeOf(out, &f, order, c.errs)
+		c.o = outcomeOf(out, &f, order, c.errs)
 	}
 	if c.s.gone() {
 		return nil, c.s.buried()
@@ -156,7 +166,7 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 	if err == nil {
 		result = double.JSON(out)
 	}
-	c.p.Answer(o, result, err)
+	c.p.Answer(c.o, result, err)
 	return out, err
 }
 

@@ -71,6 +71,7 @@ type house struct {
 	afterlife   atomic.Int64            // calls of crashed processes since
 	connects    atomic.Bool             // there are sessions with tools
 	sessions    map[string]*Sessions    // by tool
+	saboteur    *saboteur               // who stands between the code and its tools; nil: nobody
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.
@@ -163,7 +164,9 @@ func (s *Stage) Publish(ctx context.Context, reason trace.Reason) {
 		_ = s.buried()
 		return
 	}
-	s.rec.Publish(ctx, reason)
+	if s.saboteur == nil || s.saboteur.publishes(s, ctx, reason) {
+		s.rec.Publish(ctx, reason)
+	}
 }
 
 // Observe records what the code hands on of a failure while its action still

@@ -21,8 +21,18 @@ func Tool[In, Out any](s *Stage, name string, fake trace.Func[In, Out], errs Err
 	t := &tool{name: name, skills: errs}
 	s.register(t)
 	s.misused(errs.misfit(name, reflect.TypeFor[Out]()))
+	proto := call[In, Out]{s: s, t: t, fake: fake, errs: errs}
+	if s.saboteur != nil {
+		return between(s, t, func(ctx context.Context, in In) (Out, trace.Outcome, error) {
+			c := proto
+			c.ctx, c.in = ctx, in
+			out, err := c.run()
+			return out, c.o, err
+		})
+	}
 	return func(ctx context.Context, in In) (Out, error) {
-		c := call[In, Out]{s: s, t: t, fake: fake, errs: errs, ctx: ctx, in: in}
+		c := proto
+		c.ctx, c.in = ctx, in
 		return c.run()
 	}
 }
@@ -37,6 +47,7 @@ type call[In, Out any] struct {
 	in   In
 	p    trace.Pending
 	own  error // the tool's own error, where the fault packs it
+	o    trace.Outcome
 }
 
 func (c *call[In, Out]) run() (out Out, err error) {
@@ -52,11 +63,10 @@ func (c *call[In, Out]) run() (out Out, err error) {
 	}
 	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in), Definition: c.s.known(c.t.name), Session: over.id()})
 	f, a := c.s.arrive(c.t, c.p)
-	var o trace.Outcome
 	if over == nil {
-		out, o, err = c.answer(&f)
+		out, c.o, err = c.answer(&f)
 	} else {
-		out, o, err = c.overSession(over, a, &f)
+		out, c.o, err = c.overSession(over, a, &f)
 	}
 	if c.s.gone() { // the tool has worked on, and nobody hears of it
 		var none Out
@@ -71,12 +81,12 @@ func (c *call[In, Out]) run() (out Out, err error) {
 		c.s.answered(a, answer{}, callError{call: c.p.Number(), err: c.own})
 	}
 	e := callError{call: c.p.Number(), err: err}
-	if err == nil && o.Failed() {
+	if err == nil && c.o.Failed() {
 		e.err, e.status = errAsValue, true
 	}
 	// In this order: an action that ends between the two has the error to keep.
 	c.s.answered(a, answer{reflect.TypeFor[Out](), result, f.Empty}, e)
-	c.p.Answer(o, result, err)
+	c.p.Answer(c.o, result, err)
 	return out, err
 }
 
