@@ -18,43 +18,50 @@ func endingSins() []*sin {
 	always := func(*exit) bool { return true }
 	return []*sin{
 		{
-			name: "result-dropped", does: "returned nothing, and no error, after a success",
+			acting: true,
+			name:   "result-dropped", does: "returned nothing, and no error, after a success",
 			needs: "a success with a result that is not the zero one", eye: "Adapter.Want",
 			leaving: func(e *exit) bool { return succeeded(e) && e.out != nil && !reflect.ValueOf(e.out).IsZero() },
 			leave:   func(e *exit) { e.out = zeroOf(e.out) },
 		},
 		{
-			name: "result-altered", does: "returned a result with one value changed",
+			acting: true,
+			name:   "result-altered", does: "returned a result with one value changed",
 			needs: "a success with a result in which something can be changed", eye: "Adapter.Want",
 			leaving: func(e *exit) bool { _, ok := changedValue(e.out, argument, ""); return ok && succeeded(e) },
 			leave:   func(e *exit) { e.out, _ = changedValue(e.out, argument, "") },
 		},
 		{
-			name: "success-told-as-failure", does: "returned an error after a success",
+			acting: true,
+			name:   "success-told-as-failure", does: "returned an error after a success",
 			needs: "a success", eye: "a judge that looks at the end of the action, as HonestEnding does",
 			leaving: succeeded,
 			leave:   func(e *exit) { e.out, e.err = zeroOf(e.out), errors.New("it could not be done") },
 		},
 		{
-			name: "success-invented", does: "returned a made-up answer, and no error, after a failure",
+			acting: true,
+			name:   "success-invented", does: "returned a made-up answer, and no error, after a failure",
 			needs: "a failed action, and a result to make up", eye: "a judge that looks at the end of the action, as HonestEnding does",
 			leaving: func(e *exit) bool { return failed(e) && e.v.sample != nil },
 			leave:   func(e *exit) { e.out, e.err = e.v.sample, nil },
 		},
 		{
-			name: "failure-swallowed", does: "returned neither an answer nor an error after a failure",
+			acting: true,
+			name:   "failure-swallowed", does: "returned neither an answer nor an error after a failure",
 			needs: "a failed action", eye: "a judge that looks at the end of the action, as HonestEnding does",
 			leaving: failed,
 			leave:   func(e *exit) { e.out, e.err = zeroOf(e.v.sample), nil },
 		},
 		{
-			name: "error-replaced", does: "returned an error in which the last failure is not to be found",
+			acting: true,
+			name:   "error-replaced", does: "returned an error in which the last failure is not to be found",
 			needs: "a failure of a function tool or a connection, whose words are in the error", eye: "a judge that looks at the error, as HonestEnding does",
-			leaving: func(e *exit) bool { return failed(e) && e.st.ctx.Err() == nil && e.said() },
+			leaving: func(e *exit) bool { return failed(e) && e.st.ctx.Err() == nil && e.said() && !ownEnd(e.st.reply.err) },
 			leave:   func(e *exit) { e.err = errors.New("something went wrong") },
 		},
 		{
-			name: "ends-late", does: "waited before it told of a failure",
+			acting: true,
+			name:   "ends-late", does: "waited before it told of a failure",
 			needs: "a failure that ends the action at once", eye: "a judge that looks at the instant of the end, as NoLastDelay does",
 			leaving: func(e *exit) bool {
 				return failed(e) && e.st.stops() && e.st.room(2*time.Second)
@@ -93,6 +100,12 @@ func endingSins() []*sin {
 			leave:   func(*exit) { panic("sabotage: the code panics here") },
 		},
 	}
+}
+
+// ownEnd reports whether the error is that of a context that the code made, of which
+// it may tell in its own words.
+func ownEnd(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // stops reports whether the policy ends the action with the latest answer, at its

@@ -133,7 +133,7 @@ func newSabotage(t *testing.T, a *Adapter, test *Test) (*sabotage, error) {
 	c := newCheck(t, a, set)
 	c.drawer = newDrawer(a, tools)
 	c.gen = c.drawer.schedules()
-	return &sabotage{c: c, test: test, sins: sins(), occasions: map[*sin][]Schedule{}}, nil
+	return &sabotage{c: c, test: test, sins: sinsOf(a), occasions: map[*sin][]Schedule{}}, nil
 }
 
 // most is how often each sin is committed.

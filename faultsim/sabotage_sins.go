@@ -18,6 +18,8 @@ type sin struct {
 	needs string // the occasion for it
 	eye   string // what would see it
 
+	acting bool // it is none of a loop: what the end of a run comes to is not its tool's answer
+
 	before func(*visit) bool          // whether a call is an occasion
 	seen   func(*visit, reply) bool   // or was one, which shows behind it
 	send   func(*visit) (reply, bool) // makes the call; false: nothing came of it
@@ -34,6 +36,11 @@ type sin struct {
 	observe func(*Adapter, any) (any, bool)
 }
 
+// sinsOf are the sins that the adapter's code can commit.
+func sinsOf(a *Adapter) []*sin {
+	return slices.DeleteFunc(sins(), func(k *sin) bool { return k.acting && a.Loop != nil })
+}
+
 // sins are all sins, in the order of an action's course.
 func sins() []*sin {
 	return slices.Concat(startingSins(), callingSins(), waitingSins(), attemptSins(), argumentSins(), cancelSins(), endingSins(), tellingSins())
@@ -43,7 +50,8 @@ func sins() []*sin {
 func startingSins() []*sin {
 	return []*sin{
 		{
-			name: "waits-first", does: "waited before the first attempt",
+			acting: true,
+			name:   "waits-first", does: "waited before the first attempt",
 			needs: "an action that calls a tool as it begins",
 			eye:   "a judge that looks at the instant of the first attempt, as NoFirstDelay does",
 			before: func(c *visit) bool {
@@ -263,7 +271,8 @@ func waitingSins() []*sin {
 			again: func(c *visit, r reply) (reply, bool) { return orElse(r)(c.goOn(c.unhinted())) },
 		},
 		{
-			name: "gives-up-early", does: "ended with the failure while attempts were left",
+			acting: true,
+			name:   "gives-up-early", does: "ended with the failure while attempts were left",
 			needs: "a failure that is to be retried", eye: "Policy.Retry and Policy.MaxAttempts, by which Conforms counts",
 			after: func(c *visit, r reply) bool {
 				return retries(c) && c.lane.d.Lo > 0 && c.stint.room(c.lane.d.Hi) && r.failure(c.t.name) != nil
@@ -389,9 +398,12 @@ func cancelSins() []*sin {
 	}
 	slow := func(name, does, needs, eye string, why error) *sin {
 		return &sin{
-			name: name, does: does, needs: needs, eye: eye,
-			leaving: func(e *exit) bool { return e.st.ctx.Err() == why && e.err != nil && now() == e.st.over() },
-			leave:   func(e *exit) { time.Sleep(moment) },
+			acting: true,
+			name:   name, does: does, needs: needs, eye: eye,
+			leaving: func(e *exit) bool {
+				return e.st.ctx.Err() == why && e.err != nil && now() == e.st.over() && !e.s.policy.Reconcile // which may take its time
+			},
+			leave: func(e *exit) { time.Sleep(moment) },
 		}
 	}
 	return []*sin{

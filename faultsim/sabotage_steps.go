@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -93,7 +94,7 @@ func (v *saboteur) publishes(s *Stage, ctx context.Context, reason trace.Reason)
 
 // handsOn returns what is handed on of a failure.
 func (v *saboteur) handsOn(a *act, seen any) any {
-	if seen == nil || v.a.Observation == nil {
+	if seen == nil || v.a.Observation == nil || v.cutOff(a) {
 		return seen
 	}
 	var now any
@@ -109,12 +110,11 @@ func (v *saboteur) handsOn(a *act, seen any) any {
 	return now
 }
 
-// failed is the error of the action's latest call; nil: it succeeded.
-func (e *exit) failed() error {
-	if e.st.latest == nil {
-		return nil
-	}
-	return e.st.reply.failure(e.st.latest.t.name)
+// cutOff reports whether the caller has ended the action, of which less is asked then.
+func (v *saboteur) cutOff(a *act) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.ContainsFunc(v.stints, func(st *stint) bool { return st.a == a && st.ctx.Err() != nil })
 }
 
 // said reports whether the action's error has the words of the latest failure, so

@@ -16,12 +16,12 @@ import (
 func NoFirstDelay() Invariant {
 	return sceneRule("no-first-delay", "there is no wait before the first attempt",
 		func(sc scene, a *trace.Action) (v Verdict) {
-			if len(a.Attempts) == 0 || sc.unsureOf(a) || len(crashesSince(a, -1, a.Attempts[0].Event)) > 0 || sc.excuses(a, a.Begin, a.Attempts[0].Begin) || joined(sc.tr, a) || queued(sc.tr, a) {
+			if len(a.Attempts) == 0 || sc.unsureOf(a) || len(crashesSince(a, -1, a.Attempts[0].Event)) > 0 || sc.excuses(a, a.Begin, a.Attempts[0].Begin, -1) || joined(sc.tr, a) || queued(sc.tr, a) {
 				return v
 			}
 			v.Applied++
 			switch first := &a.Attempts[0]; {
-			case first.Begin-a.Begin > sc.heldUp(a, a.Begin, first.Begin):
+			case first.Begin-a.Begin > sc.heldUp(a, a.Begin, first.Begin, first.Event):
 				v.report(a, fmt.Sprintf("the first attempt of %s came %v after the action began", first.Tool, first.Begin-a.Begin),
 					"wait after a failure and before the next attempt, not at the head of the loop", first.Event)
 			case first.Slept:
@@ -68,11 +68,11 @@ func noLastDelay(p *Policy, whole bool) Invariant {
 				return v
 			}
 			last, over := quiet(a)
-			if last == nil || len(crashesSince(a, last.Event, -1)) > 0 || endedDraining(a) != nil || sc.excuses(a, over, a.End) {
+			if last == nil || len(crashesSince(a, last.Event, -1)) > 0 || endedDraining(a) != nil || sc.excuses(a, over, a.End, last.AnswerEvent) {
 				return v
 			}
 			v.Applied++
-			if idle := a.End - over; idle > sc.heldUp(a, over, a.End) {
+			if idle := a.End - over; idle > sc.heldUp(a, over, a.End, a.EndEvent) {
 				if whole && p.wantsMore(sc, a) {
 					return v
 				}

@@ -21,8 +21,8 @@ func TestScratchSabotage(t *testing.T) {
 			}
 			t.Logf("%v\n%s", time.Since(began), o)
 			for _, s := range o.Sins {
-				if s.Blind() {
-					t.Errorf("BLIND %s", s.Name)
+				if s.Noticed < s.Occasions {
+					t.Errorf("BLIND %s %d of %d\n%s\n%s", s.Name, s.Noticed, s.Occasions, s.Trace.Timeline(), s.Schedule)
 				}
 			}
 		})
