@@ -56,8 +56,10 @@ func endingSins() []*sin {
 			acting: true,
 			name:   "error-replaced", does: "returned an error in which the last failure is not to be found",
 			needs: "a failure of a function tool or a connection, whose words are in the error", eye: "a judge that looks at the error, as HonestEnding does",
-			leaving: func(e *exit) bool { return failed(e) && e.st.ctx.Err() == nil && e.said() && !ownEnd(e.st.reply.err) },
-			leave:   func(e *exit) { e.err = errors.New("something went wrong") },
+			leaving: func(e *exit) bool {
+				return failed(e) && e.st.ctx.Err() == nil && e.said() && !ownEnd(e.st.reply.err) && e.reason() != trace.ReasonBudget && e.st.latest.lane.d.Reason != trace.ReasonBudget
+			},
+			leave: func(e *exit) { e.err = errors.New("something went wrong") },
 		},
 		{
 			acting: true,
@@ -130,8 +132,10 @@ func tellingSins() []*sin {
 			},
 		},
 		{
+			// That code publishes at all shows by what it has published.
 			name: "terminal-withheld", does: "published no terminal for the action",
-			needs: "code that publishes with Stage.Publish", eye: "a judge that counts terminals, as OneTerminal does",
+			needs: "code that publishes with Stage.Publish, and has done so for another action", eye: "a judge that counts terminals, as OneTerminal does",
+			second:  true,
 			publish: func(*Stage, context.Context, trace.Reason) bool { return false },
 		},
 		{

@@ -31,7 +31,8 @@ type sin struct {
 	leaving func(*exit) bool
 	leave   func(*exit)
 
-	publish func(*Stage, context.Context, trace.Reason) bool
+	publish func(*Stage, context.Context, trace.Reason) bool // whether the code's own is recorded
+	second  bool                                             // at a second publication, not at the first
 
 	observe func(*Adapter, any) (any, bool)
 }
@@ -106,16 +107,14 @@ func callingSins() []*sin {
 		further("refusal-retried", "called again after a refusal",
 			"a failure that the policy does not retry", "Policy.Retry, without the class of the failure",
 			func(c *visit) bool {
-				return !c.lane.p.Retries(c.lane.o.Class) && c.lane.o.Class != trace.OK && !c.heeds()
+				return !c.lane.p.Retries(c.lane.o.Class) && c.lane.o.Class != trace.OK && !c.heeds() && !c.doubtful()
 			}),
 		further("final-word-unheeded", "called again although the failure itself said not to",
 			"a failure of a retried class that says not to be repeated", "Policy.Advice",
 			func(c *visit) bool { return c.lane.p.Retries(c.lane.o.Class) && c.heeds() }),
 		further("blind-repeat", "repeated a write of which it was not known whether it was done",
 			"an unknown outcome of a write that has no key and is not repeatable", "Policy.Repeatable false, and no Key",
-			func(c *visit) bool {
-				return c.lane.p.Retries(c.lane.o.Class) && c.lane.d.Reason == trace.ReasonOutcomeUnknown && !c.heeds()
-			}),
+			func(c *visit) bool { return c.doubtful() && !c.heeds() }),
 		further("long-hint-cut", "waited for the limit only and called again, where the tool had asked for longer",
 			"a hint above Hint.Limit, which ends an action", "Policy.Hint.Limit",
 			because(trace.ReasonHintTooLong)),
@@ -221,6 +220,9 @@ func (c *visit) heeds() bool {
 	return c.lane.o.Advice == trace.AdviceStop && c.lane.p.Advice != invariants.AdviceIgnored
 }
 
+// doubtful reports whether the series ends because nobody knows what was done.
+func (c *visit) doubtful() bool { return c.lane.d.Reason == trace.ReasonOutcomeUnknown }
+
 // forbidden is a tool that the action may not call; nil: there is none.
 func (e *exit) forbidden() *offer {
 	if len(e.v.a.Allowed) == 0 {
@@ -312,7 +314,7 @@ func attemptSins() []*sin {
 			name: "attempt-cut-short", does: "gave an attempt half of its time",
 			needs: "an attempt that the code limits by its context, as Policy.Attempt says", eye: "Policy.Attempt",
 			before: func(c *visit) bool {
-				return c.lane.p.Attempt > 0 && c.given >= c.lane.p.Attempt && c.fleeting() && c.stint.room(c.lane.p.Attempt) && c.lane.p.Budget == 0
+				return c.lane.p.Attempt > 0 && c.given >= c.lane.p.Attempt && c.fleeting() && !c.waited() && c.stint.room(c.lane.p.Attempt) && c.lane.p.Budget == 0
 			},
 			send: func(c *visit) (reply, bool) {
 				ctx, cancel := context.WithTimeout(c.ctx, c.given/2)
@@ -348,6 +350,10 @@ func attemptSins() []*sin {
 	}
 }
 
+// waited reports whether the code has waited so long for the attempt that an
+// attempt which counts the wait in could have as little left as one cut in half.
+func (c *visit) waited() bool { return now()-max(c.lane.at, c.stint.begin) >= c.given/2 }
+
 // fleeting reports whether the tool answers the attempt that is about to be made at once.
 func (c *visit) fleeting() bool {
 	f := c.planned(c.lane.calls + 1)
@@ -361,24 +367,22 @@ func (undated) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 // argumentSins are those of the arguments of a repeat.
 func argumentSins() []*sin {
-	repeat := func(name, does, needs, eye string, ch change, due func(*visit) bool) *sin {
+	repeat := func(name, does, needs, eye string, ch change) *sin {
 		return &sin{
 			name: name, does: does, needs: needs, eye: eye,
 			before: func(c *visit) bool {
-				return c.clear() && c.lane.open && !c.disturbed() && !c.mends() && due(c) && c.can(ch)
+				return c.clear() && c.lane.open && !c.disturbed() && !c.mends() && c.can(ch)
 			},
 			send: func(c *visit) (reply, bool) { r := c.call(c.ctx, ch); return r, r.ok },
 		}
 	}
-	always := func(*visit) bool { return true }
-	keyed := func(c *visit) bool { return c.s.policy.Key != "" }
 	return []*sin{
 		repeat("argument-changed", "sent a repeat with another argument",
-			"a repeat that has arguments", "a judge that compares the arguments, as SameArguments does", argument, always),
+			"a repeat that has arguments", "a judge that compares the arguments, as SameArguments does", argument),
 		repeat("fresh-key", "sent a repeat with another key",
-			"a repeat that carries the key of Policy.Key", "Policy.Key", freshKey, keyed),
+			"a repeat that carries a key, in Policy.Key or in the header Idempotency-Key", "Policy.Key", freshKey),
 		repeat("key-lost", "sent a repeat without its key",
-			"a repeat that carries the key of Policy.Key", "Policy.Key", keyLost, keyed),
+			"a repeat that carries a key, in Policy.Key or in the header Idempotency-Key", "Policy.Key", keyLost),
 	}
 }
 
@@ -419,9 +423,12 @@ func cancelSins() []*sin {
 			name: "cancel-kept-from-the-tool", does: "returned at the cancel and left the tool at work",
 			needs: "a cancel while a tool is at work, that it would heed", eye: "a judge that looks at calls that are under way at the end, as CancelReachesTool does",
 			seen: func(c *visit, r reply) bool {
-				return !c.stint.murky && c.stint.ctx.Err() == context.Canceled && r.o.Class == trace.Cancelled && c.lane.at > c.stint.begin
+				return !c.stint.murky && c.stint.ctx.Err() == context.Canceled && r.o.Class == trace.Cancelled && c.lane.at > c.stint.begin && c.planned(c.lane.calls).Body == 0
 			},
 			send: func(c *visit) (reply, bool) {
+				if c.planned(c.lane.calls+1).Body > 0 {
+					return c.call(c.ctx, asIs), false // its answer has begun, and is not the tool's work
+				}
 				answer := make(chan reply, 1)
 				ctx, cancel := c.untold()
 				go func() { defer cancel(); answer <- c.call(ctx, asIs) }()

@@ -84,7 +84,10 @@ func (e *exit) gaveUp() bool {
 
 // publishes reports whether a terminal that the code publishes is recorded.
 func (v *saboteur) publishes(s *Stage, ctx context.Context, reason trace.Reason) bool {
-	k := v.choose(func(k *sin) bool { return k.publish != nil }, func(*sin) bool { return true })
+	k := v.choose(func(k *sin) bool { return k.publish != nil }, func(k *sin) bool { return v.published || !k.second })
+	v.mu.Lock()
+	v.published = true
+	v.mu.Unlock()
 	if k == nil {
 		return true
 	}

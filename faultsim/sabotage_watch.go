@@ -24,6 +24,7 @@ type saboteur struct {
 	met       map[*sin]bool // of a scout: those that had an occasion
 	claimed   bool          // the sin is being committed
 	committed bool
+	published bool // the code has published a terminal
 	stints    []*stint
 	offers    []offer
 	latest    *visit // a copy of the latest call that was answered, of any action
