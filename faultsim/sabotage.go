@@ -41,9 +41,6 @@ const AcceptedSin = "sin "
 // Sabotage must be called outside a synctest bubble.
 func Sabotage(t *testing.T, a Adapter) {
 	t.Helper()
-	if err := a.validateSins(); err != nil {
-		t.Fatalf("%v", err)
-	}
 	o, err := ExploreSabotage(t, a, Test{})
 	if err != nil {
 		t.Fatalf("%v", err)

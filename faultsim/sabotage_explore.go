@@ -108,11 +108,11 @@ type sabotage struct {
 	test      *Test
 	sins      []*sin
 	occasions map[*sin][]Schedule
-	sample    any // what an action has returned on success
+	sample    any // what an action returns on success; nil: nothing
 }
 
 func newSabotage(t *testing.T, a *Adapter, test *Test) (*sabotage, error) {
-	if err := a.validate(); err != nil {
+	if err := errors.Join(a.validate(), a.validateSins()); err != nil {
 		return nil, err
 	}
 	if a.served != nil {
@@ -143,6 +143,9 @@ func (g *sabotage) most() int { return cmp.Or(g.test.Occasions, usualOccasions) 
 // and returns how many that were.
 func (g *sabotage) scout() (trials int, err error) {
 	limit := g.c.set.trials
+	if err := g.sampleAnswer(); err != nil {
+		return 0, err
+	}
 	if n := len(g.test.Schedules); n > 0 {
 		limit = n
 	}
@@ -151,7 +154,7 @@ func (g *sabotage) scout() (trials int, err error) {
 		if s.mortal() {
 			continue // what is lost with a process is the business of other checks
 		}
-		v := &saboteur{a: g.c.a, sins: g.sins, scouts: true, met: map[*sin]bool{}}
+		v := g.scouting()
 		tr, err := g.play(&s, v)
 		if err != nil {
 			return n, fmt.Errorf("%w\n%s", err, indent("schedule", s.String()))
@@ -159,9 +162,6 @@ func (g *sabotage) scout() (trials int, err error) {
 		if found := g.judge(tr); len(found) > 0 {
 			return n, fmt.Errorf("faultsim: the test fails without any sabotage, by %s: mend that first, or correct what it asserts\n%s\n%s",
 				strings.Join(found, ", "), indent("schedule", s.String()), tr.Timeline())
-		}
-		if g.sample == nil {
-			g.sample = v.sample
 		}
 		for k := range v.met {
 			if len(g.occasions[k]) < g.most() {
@@ -171,6 +171,19 @@ func (g *sabotage) scout() (trials int, err error) {
 		trials++
 	}
 	return trials, nil
+}
+
+// scouting is a scout of one trial.
+func (g *sabotage) scouting() *saboteur {
+	return &saboteur{a: g.c.a, sins: g.sins, scouts: true, sample: g.sample, met: map[*sin]bool{}}
+}
+
+// sampleAnswer learns what the action returns where nothing fails.
+func (g *sabotage) sampleAnswer() error {
+	v := g.scouting()
+	_, err := g.play(&Schedule{}, v)
+	g.sample = v.sample
+	return err
 }
 
 // enough reports whether each sin has had occasions enough.
