@@ -330,11 +330,11 @@ func attemptSins() []*sin {
 		},
 		{
 			name: "impatient-repeat", does: "called again while the attempt before was still under way",
-			needs: "an answer that takes its time", eye: "a judge that looks at overlapping attempts, as NoOverlap does",
+			needs: "an answer that takes its time, and is not retried", eye: "a judge that looks at overlapping attempts, as NoOverlap does",
 			before: func(c *visit) bool {
 				f := c.planned(c.lane.calls + 1)
 				slow := Fault{Class: f.Class, Latency: f.Latency}
-				return c.clear() && f.Latency > 1 && f.class() == trace.OK && f == slow && c.plain(1) && c.stint.room(f.Latency) && (c.given == 0 || f.Latency < c.given)
+				return c.clear() && f.Latency > 1 && !c.lane.p.Retries(f.class()) && f == slow && c.plain(1) && c.stint.room(f.Latency) && (c.given == 0 || f.Latency < c.given)
 			},
 			send: func(c *visit) (reply, bool) {
 				first := make(chan reply, 1)
