@@ -41,13 +41,10 @@ func Batch[Item, Out any](s *Stage, name string, id func(Item) string, fake trac
 		s.misused(fmt.Errorf("faultsim: batch %q: id is nil: give the function that names an item", name))
 	}
 	s.misused(errs.valueless(name))
-	proto := batchCall[Item, Out]{s: s, t: t, id: id, fake: fake, errs: errs}
 	if s.saboteur != nil && id != nil {
 		return between(s, t, func(ctx context.Context, in []Item) ([]ItemResult[Out], trace.Outcome, error) {
-			c := proto
-			c.ctx, c.in = ctx, in
-			out, err := c.run()
-			return out, c.o, err
+			c := batchCall[Item, Out]{s: s, t: t, id: id, fake: fake, errs: errs, ctx: ctx, in: in}
+			return c.run()
 		})
 	}
 	return func(ctx context.Context, in []Item) ([]ItemResult[Out], error) {
@@ -57,9 +54,9 @@ func Batch[Item, Out any](s *Stage, name string, id func(Item) string, fake trac
 		case id == nil:
 			return nil, fmt.Errorf("faultsim: batch %q: id is nil", name)
 		}
-		c := proto
-		c.ctx, c.in = ctx, in
-		return c.run()
+		c := batchCall[Item, Out]{s: s, t: t, id: id, fake: fake, errs: errs, ctx: ctx, in: in}
+		out, _, err := c.run()
+		return out, err
 	}
 }
 
@@ -124,12 +121,11 @@ type batchCall[Item, Out any] struct {
 	ctx  context.Context
 	in   []Item
 	p    trace.Pending
-	o    trace.Outcome
 }
 
-func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
+func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], o trace.Outcome, err error) {
 	if c.s.gone() {
-		return nil, c.s.buried()
+		return nil, o, c.s.buried()
 	}
 	asked := make([]trace.Item, len(c.in))
 	for i, item := range c.in {
@@ -148,26 +144,26 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 	}
 	switch {
 	case ended != 0:
-		out, c.o, err = nil, trace.Outcome{Class: ended}, c.ctx.Err()
+		out, o, err = nil, trace.Outcome{Class: ended}, c.ctx.Err()
 		c.s.answered(a, answer{}, callError{call: c.p.Number(), err: context.Cause(c.ctx)}) // whoever says why it ended has kept the error as well
 	case f.class() != trace.OK && f.Items == "":
-		out, c.o, err = nil, trace.Outcome{Class: f.Class, Hint: f.Hint}, c.errs.render(&f)
+		out, o, err = nil, trace.Outcome{Class: f.Class, Hint: f.Hint}, c.errs.render(&f)
 	default:
 		if out == nil {
 			out = c.work(&f, order)
 		}
-		c.o = outcomeOf(out, &f, order, c.errs)
+		o = outcomeOf(out, &f, order, c.errs)
 	}
 	if c.s.gone() {
-		return nil, c.s.buried()
+		return nil, o, c.s.buried()
 	}
 	c.answered(a, out, err)
 	var result []byte
 	if err == nil {
 		result = double.JSON(out)
 	}
-	c.p.Answer(c.o, result, err)
-	return out, err
+	c.p.Answer(o, result, err)
+	return out, o, err
 }
 
 // answered notes the answer for the judging of the action's end: each failed

@@ -340,10 +340,7 @@ func attemptSins() []*sin {
 				first := make(chan reply, 1)
 				latency := c.planned(c.lane.calls + 1).Latency
 				go func() { first <- c.call(c.ctx, asIs) }()
-				done := lasts(c.ctx, latency/2)
-				if done {
-					c.call(c.ctx, asIs)
-				}
+				_, done := c.goOn(latency / 2)
 				return <-first, done
 			},
 		},

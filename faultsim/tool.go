@@ -21,19 +21,16 @@ func Tool[In, Out any](s *Stage, name string, fake trace.Func[In, Out], errs Err
 	t := &tool{name: name, skills: errs}
 	s.register(t)
 	s.misused(errs.misfit(name, reflect.TypeFor[Out]()))
-	proto := call[In, Out]{s: s, t: t, fake: fake, errs: errs}
 	if s.saboteur != nil {
 		return between(s, t, func(ctx context.Context, in In) (Out, trace.Outcome, error) {
-			c := proto
-			c.ctx, c.in = ctx, in
-			out, err := c.run()
-			return out, c.o, err
+			c := call[In, Out]{s: s, t: t, fake: fake, errs: errs, ctx: ctx, in: in}
+			return c.run()
 		})
 	}
 	return func(ctx context.Context, in In) (Out, error) {
-		c := proto
-		c.ctx, c.in = ctx, in
-		return c.run()
+		c := call[In, Out]{s: s, t: t, fake: fake, errs: errs, ctx: ctx, in: in}
+		out, _, err := c.run()
+		return out, err
 	}
 }
 
@@ -47,30 +44,29 @@ type call[In, Out any] struct {
 	in   In
 	p    trace.Pending
 	own  error // the tool's own error, where the fault packs it
-	o    trace.Outcome
 }
 
-func (c *call[In, Out]) run() (out Out, err error) {
+func (c *call[In, Out]) run() (out Out, o trace.Outcome, err error) {
 	if c.ctx == nil {
-		return out, c.s.misused(fmt.Errorf("faultsim: %s was called with a nil context: hand the caller's context on", c.t.name))
+		return out, o, c.s.misused(fmt.Errorf("faultsim: %s was called with a nil context: hand the caller's context on", c.t.name))
 	}
 	if c.s.gone() {
-		return out, c.s.buried()
+		return out, o, c.s.buried()
 	}
 	over, err := c.s.sessionOf(c.ctx, c.t.name)
 	if err != nil {
-		return out, err
+		return out, o, err
 	}
 	c.p = c.s.rec.Call(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in), Definition: c.s.known(c.t.name), Session: over.id()})
 	f, a := c.s.arrive(c.t, c.p)
 	if over == nil {
-		out, c.o, err = c.answer(&f)
+		out, o, err = c.answer(&f)
 	} else {
-		out, c.o, err = c.overSession(over, a, &f)
+		out, o, err = c.overSession(over, a, &f)
 	}
 	if c.s.gone() { // the tool has worked on, and nobody hears of it
 		var none Out
-		return none, c.s.buried()
+		return none, o, c.s.buried()
 	}
 	var result []byte
 	if err == nil {
@@ -81,13 +77,13 @@ func (c *call[In, Out]) run() (out Out, err error) {
 		c.s.answered(a, answer{}, callError{call: c.p.Number(), err: c.own})
 	}
 	e := callError{call: c.p.Number(), err: err}
-	if err == nil && c.o.Failed() {
+	if err == nil && o.Failed() {
 		e.err, e.status = errAsValue, true
 	}
 	// In this order: an action that ends between the two has the error to keep.
 	c.s.answered(a, answer{reflect.TypeFor[Out](), result, f.Empty}, e)
-	c.p.Answer(c.o, result, err)
-	return out, err
+	c.p.Answer(o, result, err)
+	return out, o, err
 }
 
 // cut is the answer to a call whose context has ended. Whoever says why it did,
