@@ -66,7 +66,7 @@ func endingSins() []*sin {
 			name:   "ends-late", does: "waited before it told of a failure",
 			needs: "a failure that ends the action at once", eye: "a judge that looks at the instant of the end, as NoLastDelay does",
 			leaving: func(e *exit) bool {
-				return failed(e) && e.st.stops() && e.st.room(2*time.Second)
+				return failed(e) && e.st.stops() && e.st.room(2*time.Second) && !e.s.policy.Reconcile // which may take its time
 			},
 			leave: func(e *exit) { time.Sleep(time.Second) },
 		},
