@@ -89,8 +89,9 @@ type Adapter struct {
 
 	// Accept lists known deviations, and why they are accepted: by the name of an
 	// invariant, all of its findings; by "row NAME", what a row of the matrix
-	// comes to. [Check] fails once a rule's deviation no longer occurs, and the
-	// matrix once a row's does not.
+	// comes to; by "sin NAME", that nothing notices it. [Check] fails once a rule's
+	// deviation no longer occurs, the matrix once a row's does not, and [Sabotage]
+	// once a sin is noticed.
 	Accept map[string]string
 
 	// Serial runs trials one at a time, for code with package-level state. By
@@ -189,6 +190,11 @@ type Adapter struct {
 // AcceptedRow begins the keys of [Adapter].Accept that speak of a row of the matrix.
 const AcceptedRow = "row "
 
+// acceptsElsewhere reports whether a key of Accept speaks of no invariant.
+func acceptsElsewhere(key string) bool {
+	return strings.HasPrefix(key, AcceptedRow) || strings.HasPrefix(key, AcceptedSin)
+}
+
 // Contract is what the adapter declares, apart from rules of its own.
 func (a *Adapter) Contract() invariants.Contract {
 	return invariants.Contract{
@@ -277,8 +283,8 @@ func (a *Adapter) validateFor(actions int) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Accept)) {
-		if _, row := strings.CutPrefix(name, AcceptedRow); !row && !slices.ContainsFunc(a.invariants(), func(inv invariants.Invariant) bool { return inv.Name == name }) {
-			errs = append(errs, fmt.Errorf("adapter %q: Accept names %q, which is none of its invariants: correct the name, take it out, or say \"row NAME\" for a row of the matrix", a.Name, name))
+		if !acceptsElsewhere(name) && !slices.ContainsFunc(a.invariants(), func(inv invariants.Invariant) bool { return inv.Name == name }) {
+			errs = append(errs, fmt.Errorf("adapter %q: Accept names %q, which is none of its invariants: correct the name, take it out, or say \"row NAME\" for a row of the matrix and \"sin NAME\" for one of Sabotage", a.Name, name))
 		}
 		if strings.TrimSpace(a.Accept[name]) == "" {
 			errs = append(errs, fmt.Errorf("adapter %q: Accept gives no reason for %q: say why the deviation is accepted", a.Name, name))

@@ -41,6 +41,12 @@ func Batch[Item, Out any](s *Stage, name string, id func(Item) string, fake trac
 		s.misused(fmt.Errorf("faultsim: batch %q: id is nil: give the function that names an item", name))
 	}
 	s.misused(errs.valueless(name))
+	if s.saboteur != nil && id != nil {
+		return between(s, t, func(ctx context.Context, in []Item) ([]ItemResult[Out], trace.Outcome, error) {
+			c := batchCall[Item, Out]{s: s, t: t, id: id, fake: fake, errs: errs, ctx: ctx, in: in}
+			return c.run()
+		})
+	}
 	return func(ctx context.Context, in []Item) ([]ItemResult[Out], error) {
 		switch {
 		case ctx == nil:
@@ -49,7 +55,8 @@ func Batch[Item, Out any](s *Stage, name string, id func(Item) string, fake trac
 			return nil, fmt.Errorf("faultsim: batch %q: id is nil", name)
 		}
 		c := batchCall[Item, Out]{s: s, t: t, id: id, fake: fake, errs: errs, ctx: ctx, in: in}
-		return c.run()
+		out, _, err := c.run()
+		return out, err
 	}
 }
 
@@ -116,9 +123,9 @@ type batchCall[Item, Out any] struct {
 	p    trace.Pending
 }
 
-func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
+func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], o trace.Outcome, err error) {
 	if c.s.gone() {
-		return nil, c.s.buried()
+		return nil, o, c.s.buried()
 	}
 	asked := make([]trace.Item, len(c.in))
 	for i, item := range c.in {
@@ -127,7 +134,6 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 	c.p = c.s.reached(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in), Items: trace.ItemsOf(asked...), Definition: c.s.known(c.t.name)})
 	f, a := c.s.arrive(c.t, c.p)
 	order := c.s.sent(c.t, c.p, asked)
-	var o trace.Outcome
 	ended := c.s.enter(c.t, &f, c.ctx)
 	if ended == 0 {
 		defer c.s.leave(c.t)
@@ -152,7 +158,7 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 		o = outcomeOf(out, &f, order, c.errs)
 	}
 	if c.s.gone() {
-		return nil, c.s.buried()
+		return nil, o, c.s.buried()
 	}
 	c.answered(a, out, err)
 	var result []byte
@@ -160,7 +166,7 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], err error) {
 		result = double.JSON(out)
 	}
 	c.p.Answer(o, result, err)
-	return out, err
+	return out, o, err
 }
 
 // visit brings the request to the service of the tool, if there is one. What it asks

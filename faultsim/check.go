@@ -135,7 +135,7 @@ func (c *check) accepted() {
 func (c *check) idle() []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(c.a.Accept)) {
-		if _, ok := c.seen.Load(name); !ok && !strings.HasPrefix(name, AcceptedRow) {
+		if _, ok := c.seen.Load(name); !ok && !acceptsElsewhere(name) {
 			names = append(names, name)
 		}
 	}

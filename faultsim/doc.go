@@ -288,6 +288,24 @@
 // limiter or client; see [Adapter] for Serial. So it does where trials that
 // passed before fail from then on. Neither is saved.
 //
+// # Sabotage
+//
+// A check that passes may have looked at nothing. [Sabotage] has the stage commit
+// sins in the place of the code, which is right, between the code and its tools: an
+// attempt too many, a call after a refusal, a cancel or the end, a wait that is cut
+// short or stretched, a hint that is ignored, an argument or key that changes, a
+// context that the tool is not given, a result that is dropped, altered or made up,
+// an error that is swallowed, a goroutine that is left behind. There is one in each
+// trial, recorded as the code's own, and each must be noticed:
+//
+//	func TestWouldNotice(t *testing.T) { faultsim.Sabotage(t, adapter()) }
+//
+// What is a sin follows from the policy, whose automaton the saboteur plays along:
+// a wait within its window is none. What no rule notices is a blind spot, and the
+// message says which declaration would see it; Accept takes "sin NAME" with a
+// reason. [ExploreSabotage] returns the same as data, also for a test written by
+// hand, as a [Test]: some schedules, and a function that judges their traces.
+//
 // # Crashes
 //
 // A schedule can let the process of the code under test die: some time after the

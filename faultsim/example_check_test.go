@@ -3,6 +3,7 @@ package faultsim_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -57,6 +58,38 @@ func forecasts() faultsim.Adapter {
 
 // The property: no fault that the tool can have makes the code break its promise.
 func TestForecastUnderFaults(t *testing.T) { faultsim.Check(t, forecasts()) }
+
+// The same question of the test itself: would it have noticed?
+func TestForecastWouldBeNoticed(t *testing.T) { faultsim.Sabotage(t, forecasts()) }
+
+// What a test by hand is blind for, as data.
+func TestForecastGivesUpAfterThreeAttemptsAndSaysNothingOfWaits(t *testing.T) {
+	busy := faultsim.Fail(trace.Transient)
+	o, err := faultsim.ExploreSabotage(t, forecasts(), faultsim.Test{
+		Schedules: []faultsim.Schedule{faultsim.One(busy, busy, busy), faultsim.One(busy)},
+		Judge: func(tr *trace.Trace) error {
+			if a := tr.Actions()[0]; a.Error != "" && len(a.Attempts) != 3 {
+				return fmt.Errorf("gave up after %d attempts", len(a.Attempts))
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sin := range o.Sins {
+		switch sin.Name {
+		case "gives-up-early":
+			if sin.Blind() {
+				t.Error("the test counts the attempts of a failure")
+			}
+		case "wait-cut-short", "result-dropped":
+			if !sin.Blind() {
+				t.Errorf("%s was noticed by %v", sin.Name, sin.By)
+			}
+		}
+	}
+}
 
 // One situation, written down.
 func TestForecastGivesUpAfterThreeAttempts(t *testing.T) {

@@ -32,6 +32,7 @@ type exchange struct {
 	o       trace.Outcome
 	content []byte
 	failure error
+	saw     trace.Outcome // what the caller saw of it in the end
 
 	asked []trace.Item // of a batch
 	order []string     // the items of the action, as it first sent them
@@ -251,6 +252,7 @@ func (x *exchange) work() {
 // over records the answer once: at the end of its body, or when there is none.
 func (x *exchange) over(o trace.Outcome, result []byte, err error) {
 	x.once.Do(func() {
+		x.saw = o
 		if x.s.gone() {
 			return
 		}

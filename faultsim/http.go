@@ -161,6 +161,9 @@ type transport struct {
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	for _, r := range t.routes {
 		if r.matches(req) {
+			if t.s.saboteur != nil && r.Role == trace.RoleAttempt {
+				return t.s.saboteur.trip(t.s, r, req)
+			}
 			return (&exchange{s: t.s, r: r, req: req}).run()
 		}
 	}

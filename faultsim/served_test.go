@@ -149,6 +149,11 @@ func TestCallsThatDoNotFit(t *testing.T) {
 	}
 }
 
+func TestSabotageIsForCallers(t *testing.T) {
+	_, err := faultsim.ExploreSabotage(t, labels(asIs), faultsim.Test{})
+	require.ErrorContains(t, err, "is a tool under test, and sins are those of code that calls tools: sabotage the adapter of a caller")
+}
+
 func TestServedThatCannotBeUsed(t *testing.T) {
 	type tool = faultsim.Served[parcel, label]
 	for want, change := range map[string]func(*tool){

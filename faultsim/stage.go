@@ -74,6 +74,7 @@ type house struct {
 	connects    atomic.Bool             // there are sessions with tools
 	sessions    map[string]*Sessions    // by tool
 	crowd       *crowd                  // a fleet; nil: there is none
+	saboteur    *saboteur               // who stands between the code and its tools; nil: nobody
 }
 
 // ledgerKey addresses a stored result: an honest tool does the work of one key once.
@@ -169,7 +170,10 @@ func (s *Stage) Publish(ctx context.Context, reason trace.Reason) {
 		_ = s.buried()
 		return
 	}
-	s.rec.Publish(s.member.owns(ctx), reason)
+	ctx = s.member.owns(ctx)
+	if s.saboteur == nil || s.saboteur.publishes(s, ctx, reason) {
+		s.rec.Publish(ctx, reason)
+	}
 }
 
 // Observe records what the code hands on of a failure while its action still

@@ -21,9 +21,16 @@ func Tool[In, Out any](s *Stage, name string, fake trace.Func[In, Out], errs Err
 	t := &tool{name: name, skills: errs}
 	s.register(t)
 	s.misused(errs.misfit(name, reflect.TypeFor[Out]()))
+	if s.saboteur != nil {
+		return between(s, t, func(ctx context.Context, in In) (Out, trace.Outcome, error) {
+			c := call[In, Out]{s: s, t: t, fake: fake, errs: errs, ctx: ctx, in: in}
+			return c.run()
+		})
+	}
 	return func(ctx context.Context, in In) (Out, error) {
 		c := call[In, Out]{s: s, t: t, fake: fake, errs: errs, ctx: ctx, in: in}
-		return c.run()
+		out, _, err := c.run()
+		return out, err
 	}
 }
 
@@ -39,20 +46,19 @@ type call[In, Out any] struct {
 	own  error // the tool's own error, where the fault packs it
 }
 
-func (c *call[In, Out]) run() (out Out, err error) {
+func (c *call[In, Out]) run() (out Out, o trace.Outcome, err error) {
 	if c.ctx == nil {
-		return out, c.s.misused(fmt.Errorf("faultsim: %s was called with a nil context: hand the caller's context on", c.t.name))
+		return out, o, c.s.misused(fmt.Errorf("faultsim: %s was called with a nil context: hand the caller's context on", c.t.name))
 	}
 	if c.s.gone() {
-		return out, c.s.buried()
+		return out, o, c.s.buried()
 	}
 	over, err := c.s.sessionOf(c.ctx, c.t.name)
 	if err != nil {
-		return out, err
+		return out, o, err
 	}
 	c.p = c.s.reached(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in), Definition: c.s.known(c.t.name), Session: over.id()})
 	f, a := c.s.arrive(c.t, c.p)
-	var o trace.Outcome
 	if over == nil {
 		out, o, err = c.answer(&f)
 	} else {
@@ -60,7 +66,7 @@ func (c *call[In, Out]) run() (out Out, err error) {
 	}
 	if c.s.gone() { // the tool has worked on, and nobody hears of it
 		var none Out
-		return none, c.s.buried()
+		return none, o, c.s.buried()
 	}
 	var result []byte
 	if err == nil {
@@ -77,7 +83,7 @@ func (c *call[In, Out]) run() (out Out, err error) {
 	// In this order: an action that ends between the two has the error to keep.
 	c.s.answered(a, answer{reflect.TypeFor[Out](), result, f.Empty}, e)
 	c.p.Answer(o, result, err)
-	return out, err
+	return out, o, err
 }
 
 // cut is the answer to a call whose context has ended. Whoever says why it did,

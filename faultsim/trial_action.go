@@ -62,9 +62,17 @@ func (x *trial) call(ctx context.Context, l *life, a *act, action Action) {
 			a.op.Trouble(trace.KindPanic, "the action ended its goroutine without returning: runtime.Goexit, which is what t.FailNow and t.Fatal call")
 		}
 	}()
-	out, err := action(ctx)
+	out, err := x.perform(ctx, a, action)
 	returned = true
 	x.end(l, a, out, err)
+}
+
+// perform runs the action, or has it sabotaged.
+func (x *trial) perform(ctx context.Context, a *act, action Action) (any, error) {
+	if v := x.house.saboteur; v != nil {
+		return v.perform(&x.stage, ctx, a, action)
+	}
+	return action(ctx)
 }
 
 // end records what the action returned.
@@ -82,6 +90,9 @@ func (x *trial) end(l *life, a *act, out any, err error) {
 		return
 	}
 	seen := x.observe(out, err)
+	if x.house.saboteur != nil {
+		seen = x.house.saboteur.handsOn(a, seen)
+	}
 	if seen != nil {
 		a.op.Observe(seen)
 	}

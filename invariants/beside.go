@@ -110,9 +110,10 @@ func (sc *scene) between(a *trace.Action, from, to time.Duration) []sideCall {
 // action then went its own way: it fetched credentials, asked what became of an
 // attempt, waited for a turn that it did not get, or could not write a record that
 // must be kept.
-func (sc *scene) excuses(a *trace.Action, from, to time.Duration) bool {
+// after is an event at the first instant: what was answered before it does not count.
+func (sc *scene) excuses(a *trace.Action, from, to time.Duration, after int) bool {
 	for _, c := range sc.between(a, from, to) {
-		if !c.observes() && (c.role != trace.RoleTurn && c.role != trace.RoleConnect || !c.ok) {
+		if (c.event > after || c.to > from) && !c.observes() && (c.role != trace.RoleTurn && c.role != trace.RoleConnect || !c.ok) {
 			return true
 		}
 	}
@@ -174,10 +175,11 @@ func (sc *scene) unaudited(a *trace.Action, from time.Duration) bool {
 }
 
 // heldUp is for how long, from an instant on, records and turns held the action up
-// that it asked for after it, and that were answered by another instant.
-func (sc *scene) heldUp(a *trace.Action, from, to time.Duration) (d time.Duration) {
+// that it asked for after it, and that were answered by another instant. before is
+// an event at that one: what was asked for behind it does not count.
+func (sc *scene) heldUp(a *trace.Action, from, to time.Duration, before int) (d time.Duration) {
 	for _, c := range sc.between(a, from, to) {
-		if (c.observes() || c.role == trace.RoleTurn) && c.to <= to {
+		if c.event < before && (c.observes() || c.role == trace.RoleTurn) && c.to <= to {
 			d = max(d, c.to-from)
 		}
 	}

@@ -60,7 +60,7 @@ func excusedFromCalling(sc *scene, a *trace.Action) bool {
 	case trace.ReasonNeedsInput, trace.ReasonBreakerOpen, trace.ReasonInterrupted, trace.ReasonEscalated:
 		return true
 	}
-	return timeUp(a) || writes(a.Restarts) > 0 || sc.excuses(a, a.Begin, a.End)
+	return timeUp(a) || writes(a.Restarts) > 0 || sc.excuses(a, a.Begin, a.End, -1)
 }
 
 // judge words what is wrong with the step; empty: nothing.
@@ -105,11 +105,11 @@ func (s *step) alone() bool {
 // besides reports whether a call that is no attempt can have decided the action's
 // end since it knew how this one went; after a crash in it, in all lives since.
 func (w *walk) besides() bool {
-	since := w.end
+	since, after := w.end, w.at.AnswerEvent
 	if len(w.crashes) > 0 {
-		since = min(since, w.crashes[0].Crash)
+		since, after = min(since, w.crashes[0].Crash), -1
 	}
-	return w.sc.excuses(w.a, since, w.a.End)
+	return w.sc.excuses(w.a, since, w.a.End, after)
 }
 
 // excused reports whether a series may stop although attempts are left: the

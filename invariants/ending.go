@@ -43,7 +43,7 @@ func dishonesty(p *Policy, sc *scene, a *trace.Action, late, shared bool) (text,
 		return fmt.Sprintf("the action failed with %q and calls it a success", short([]byte(a.Error))),
 			"see how the adapter reads its own errors"
 	case a.Error == "" && (a.Reason == 0 || a.Reason == trace.ReasonSuccess):
-		if sc.reconciled(a) || len(a.Attempts) == 0 && settled(sc.tr.Actions(), a) {
+		if sc.reconciled(a) && (firstSuccess(a) == nil || len(a.Restarts) > 0) || len(a.Attempts) == 0 && settled(sc.tr.Actions(), a) {
 			return "", ""
 		}
 		if hit := hitOf(sc.tr, a); hit != nil {

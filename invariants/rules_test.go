@@ -106,8 +106,11 @@ func TestEachInvariantFindsItsFaultAndNothingElse(t *testing.T) {
 		{NoFirstDelay(), []subject{
 			{"the wait at the head of the loop", begin().Wait(sec).Call("w", pune)},
 			{"a wait asked of a stub", begin().Ask(sec).Call("w", pune)},
-		}, []subject{{"at once", tries(ok)}, {"at once, and then a wait", tries(transient).Wait(sec).Call("w", pune)}},
-			begin().Auth("token").After(sec).Answer(ok).Call("w", pune)},
+			{"a wait behind the login", begin().Auth("token").After(sec).Answer(ok).Wait(sec).Call("w", pune)},
+		}, []subject{
+			{"at once", tries(ok)}, {"at once, and then a wait", tries(transient).Wait(sec).Call("w", pune)},
+			{"behind a login that takes its time", begin().Auth("token").After(sec).Answer(ok).Call("w", pune)},
+		}, begin().Fail("no attempt")},
 		{NoLastDelay(), []subject{
 			{"a wait after the last failure", tries(transient, transient).Wait(sec).Fail("503")},
 			{"a wait asked of a stub", tries(transient, transient).Ask(200 * ms).Fail("503")},

@@ -288,7 +288,7 @@ func (k *Sink) delayed(sc *scene, a *trace.Action) (text string, e int) {
 	switch late := to - a.Begin - k.holds(sc, a, a.Begin, to) - sc.turnsTook(a, a.Begin, to); {
 	case len(a.Attempts) == 0 && a.Ended && !k.Before:
 		return "the action ended without an attempt", e
-	case len(a.Attempts) > 0 && late > 0 && sc.heldUp(a, a.Begin, to) > 0:
+	case len(a.Attempts) > 0 && late > 0 && sc.heldUp(a, a.Begin, to, e) > 0:
 		return fmt.Sprintf("the first attempt came %v too late", late), e
 	}
 	return "", -1

@@ -9,20 +9,22 @@ import (
 )
 
 // NoFirstDelay is: the first attempt of an action begins when the action does.
-// An action that first fetches credentials may take its time, and so may one
+// An action that first fetches credentials may take its time until it has them, and so may one
 // that waits for its turn: its first attempt begins as another action ends, or
 // when it has learned what became of another's request. What
 // writing a record takes is no wait.
 func NoFirstDelay() Invariant {
 	return sceneRule("no-first-delay", "there is no wait before the first attempt",
 		func(sc scene, a *trace.Action) (v Verdict) {
-			if len(a.Attempts) == 0 || sc.unsureOf(a) || len(crashesSince(a, -1, a.Attempts[0].Event)) > 0 || sc.excuses(a, a.Begin, a.Attempts[0].Begin) || joined(sc.tr, a) || queued(sc.tr, a) {
+			if len(a.Attempts) == 0 || sc.unsureOf(a) || len(crashesSince(a, -1, a.Attempts[0].Event)) > 0 || sc.turned(a, a.Begin) || sc.unaudited(a, a.Begin) || joined(sc.tr, a) || queued(sc.tr, a) {
 				return v
 			}
 			v.Applied++
-			switch first := &a.Attempts[0]; {
-			case first.Begin-a.Begin > sc.heldUp(a, a.Begin, first.Begin):
-				v.report(a, fmt.Sprintf("the first attempt of %s came %v after the action began", first.Tool, first.Begin-a.Begin),
+			first := &a.Attempts[0]
+			ready, what := sc.prepared(a, first)
+			switch {
+			case first.Begin-ready > sc.heldUp(a, ready, first.Begin, first.Event):
+				v.report(a, fmt.Sprintf("the first attempt of %s came %v after %s", first.Tool, first.Begin-ready, what),
 					"wait after a failure and before the next attempt, not at the head of the loop", first.Event)
 			case first.Slept:
 				v.report(a, fmt.Sprintf("a wait of %v was asked for before the first attempt of %s", first.Planned, first.Tool),
@@ -30,6 +32,18 @@ func NoFirstDelay() Invariant {
 			}
 			return v
 		})
+}
+
+// prepared is the instant at which what the action asked for before its first
+// attempt, such as credentials, was there: it may wait between such calls.
+func (sc *scene) prepared(a *trace.Action, first *trace.Attempt) (at time.Duration, what string) {
+	at, what = a.Begin, "the action began"
+	for _, c := range sc.between(a, a.Begin, first.Begin) {
+		if c.event < first.Event && !c.observes() && c.role != trace.RoleTurn && c.to >= at {
+			at, what = c.to, fmt.Sprintf("what it asked of %s was answered", c.tool)
+		}
+	}
+	return at, what
 }
 
 // joined reports whether the action was answered without a call before its
@@ -68,11 +82,11 @@ func noLastDelay(p *Policy, whole bool) Invariant {
 				return v
 			}
 			last, over := quiet(a)
-			if last == nil || len(crashesSince(a, last.Event, -1)) > 0 || endedDraining(a) != nil || sc.excuses(a, over, a.End) {
+			if last == nil || len(crashesSince(a, last.Event, -1)) > 0 || endedDraining(a) != nil || sc.excuses(a, over, a.End, last.AnswerEvent) {
 				return v
 			}
 			v.Applied++
-			if idle := a.End - over; idle > sc.heldUp(a, over, a.End) {
+			if idle := a.End - over; idle > sc.heldUp(a, over, a.End, a.EndEvent) {
 				if whole && p.wantsMore(sc, a) {
 					return v
 				}

@@ -209,6 +209,9 @@ func (w *walk) queued(to time.Duration) {
 func (w *walk) aside() {
 	to := w.followed()
 	for _, c := range w.sc.between(w.a, w.end, to) {
+		if w.then != nil && c.event > w.then.Event {
+			break // what came behind the next attempt has not held it up
+		}
 		switch {
 		case c.to > to, w.strict(&c):
 		case c.observes():

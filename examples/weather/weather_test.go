@@ -54,3 +54,5 @@ func answer(context.Context, weather.Query) (weather.Forecast, error) {
 func TestMatrix(t *testing.T) { matrix.Run(t, adapter()) }
 
 func TestFaults(t *testing.T) { faultsim.Check(t, adapter()) }
+
+func TestWouldNotice(t *testing.T) { faultsim.Sabotage(t, adapter()) }

@@ -319,6 +319,8 @@ type keptForecast struct {
 func keeping(word func(forecast) keptForecast) faultsim.Adapter {
 	a := guarded(inARow(), func(*guard) {})
 	a.Policy = tries(1)
+	answer, _ := sunny(context.Background(), pune)
+	a.Want = keptForecast{forecast: answer}
 	a.Subject = func(s *faultsim.Stage) faultsim.Action {
 		g := newGuard()
 		g.tries = 1

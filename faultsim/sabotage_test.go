@@ -1,0 +1,300 @@
+package faultsim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// sabotageOf commits each sin a few times.
+func sabotageOf(t *testing.T, a Adapter, test Test) SabotageOutcome {
+	t.Helper()
+	if a.Trials == 0 {
+		a.Trials = 100
+	}
+	if test.Occasions == 0 {
+		test.Occasions = 3
+	}
+	o, err := ExploreSabotage(t, a, test)
+	require.NoError(t, err)
+	return o
+}
+
+// sin is the sin of that name.
+func (o SabotageOutcome) sin(name string) *Sin {
+	return &o.Sins[slices.IndexFunc(o.Sins, func(s Sin) bool { return s.Name == name })]
+}
+
+func TestSabotageOfARightLoopIsNoticed(t *testing.T) {
+	o := sabotageOf(t, homeAdapter(), Test{})
+	for _, s := range o.Sins {
+		assert.Equal(t, s.Occasions, s.Noticed, "%s\n%s", s.Name, s.Schedule)
+	}
+	golden(t, "sabotage", o.String())
+}
+
+func TestSabotagePassesWhereEverySinIsNoticed(t *testing.T) {
+	a := homeAdapter()
+	a.Trials = 50
+	Sabotage(t, a)
+}
+
+// A test written by hand is blind for all that it does not look at.
+func TestATestByHandNoticesWhatItAsserts(t *testing.T) {
+	busy := Fail(trace.Transient)
+	o := sabotageOf(t, homeAdapter(), Test{
+		Schedules: []Schedule{One(busy, busy), One(busy, busy, busy)},
+		Judge: func(tr *trace.Trace) error {
+			if n := len(tr.Actions()[0].Attempts); n != 3 {
+				return fmt.Errorf("%d attempts", n)
+			}
+			return nil
+		},
+	})
+	for name, seen := range map[string]bool{
+		"one-attempt-too-many": true, "gives-up-early": true, "repeats-a-success": true,
+		"wait-cut-short": false, "wait-stretched": false, "argument-changed": false, "result-dropped": false, "success-invented": false,
+	} {
+		s := o.sin(name)
+		assert.NotZero(t, s.Occasions, name)
+		assert.Equal(t, !seen, s.Blind(), "%s: noticed %d of %d", name, s.Noticed, s.Occasions)
+	}
+	assert.Equal(t, []Witness{{"the test", 1}}, o.sin("one-attempt-too-many").By)
+	golden(t, "sabotage-by-hand", o.String())
+}
+
+func TestAJudgeThatPanicsHasNoticed(t *testing.T) {
+	o := sabotageOf(t, homeAdapter(), Test{
+		Schedules: []Schedule{One(Fail(trace.Transient))},
+		Judge:     func(tr *trace.Trace) error { _ = tr.Actions()[0].Attempts[1]; return nil },
+	})
+	assert.Equal(t, 1, o.sin("gives-up-early").Noticed)
+	assert.True(t, o.sin("wait-stretched").Blind())
+}
+
+// What the policy does not declare is nobody's sin, and what the adapter does not
+// declare is not seen.
+func TestABlindSpotFollowsFromWhatIsNotDeclared(t *testing.T) {
+	t.Run("a result of another type, without Want", func(t *testing.T) {
+		a := homeAdapter()
+		subject := a.Subject
+		a.Subject = func(s *Stage) Action {
+			do := subject(s)
+			return func(ctx context.Context) (any, error) {
+				n, err := do(ctx)
+				return fmt.Sprint(n, " degrees"), err
+			}
+		}
+		o := sabotageOf(t, a, Test{})
+		assert.True(t, o.sin("result-dropped").Blind())
+		assert.True(t, o.sin("result-altered").Blind())
+		golden(t, "blind-spot", o.sin("result-dropped").complaint())
+
+		a.Want = "19 degrees"
+		o = sabotageOf(t, a, Test{})
+		assert.Equal(t, o.sin("result-dropped").Occasions, o.sin("result-dropped").Noticed)
+		assert.Equal(t, o.sin("result-altered").Occasions, o.sin("result-altered").Noticed)
+	})
+	t.Run("a limit of the attempt that is not declared", func(t *testing.T) {
+		a := homeAdapter()
+		assert.NotZero(t, sabotageOf(t, a, Test{}).sin("attempt-without-a-limit").Occasions)
+		a.Policy.Attempt, a.Policy.Retry = 0, []trace.Class{trace.Transient}
+		assert.Zero(t, sabotageOf(t, a, Test{}).sin("attempt-without-a-limit").Occasions)
+	})
+	t.Run("rules that the test leaves out", func(t *testing.T) {
+		rules := []invariants.Invariant{invariants.MaxAttempts(3), invariants.StopAfterSuccess()}
+		o := sabotageOf(t, homeAdapter(), Test{Judge: func(tr *trace.Trace) error {
+			if found := invariants.Find(tr, rules...); len(found) > 0 {
+				return errors.New(found[0].String())
+			}
+			return nil
+		}})
+		assert.False(t, o.sin("one-attempt-too-many").Blind())
+		assert.True(t, o.sin("argument-changed").Blind())
+	})
+}
+
+// The key of an HTTP request is an occasion whether or not the policy knows it.
+func TestAFreshKeyIsNoticed(t *testing.T) {
+	policy := homePolicy()
+	policy.Attempt, policy.Retry, policy.Repeatable = 0, []trace.Class{trace.Transient}, false
+	a := Adapter{Name: "pay", Policy: policy, Subject: func(s *Stage) Action {
+		client := s.Client(Route{Tool: "bank", Method: http.MethodPost, Failures: map[trace.Class]http.Handler{trace.Malformed: nil}})
+		return func(ctx context.Context) (any, error) { return nil, pays(ctx, client, trace.ActionName(ctx)) }
+	}}
+	a.Policy.Key = "Idempotency-Key"
+	o := sabotageOf(t, a, Test{})
+	for _, name := range []string{"fresh-key", "key-lost", "argument-changed"} {
+		s := o.sin(name)
+		assert.NotZero(t, s.Occasions, name)
+		assert.Equal(t, s.Occasions, s.Noticed, name)
+	}
+	assert.Equal(t, "one-key", o.sin("fresh-key").By[0].Invariant)
+
+	a.Policy.Key, a.Policy.Repeatable = "", true // the header is known by its name
+	s := sabotageOf(t, a, Test{}).sin("key-lost")
+	assert.NotZero(t, s.Occasions)
+	assert.Equal(t, s.Occasions, s.Noticed)
+}
+
+// pays posts up to three times, with one key.
+func pays(ctx context.Context, client *http.Client, key string) error {
+	wait := 100 * time.Millisecond
+	for n := 1; ; n++ {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://bank.example/pay", nil)
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Idempotency-Key", key)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		hint, _ := time.ParseDuration(resp.Header.Get("Retry-After") + "s")
+		if date, err := http.ParseTime(resp.Header.Get("Retry-After")); err == nil {
+			hint = time.Until(date)
+		}
+		switch {
+		case resp.StatusCode == http.StatusOK:
+			return nil
+		case n == 3 || resp.StatusCode != http.StatusServiceUnavailable:
+			return errors.New(resp.Status)
+		}
+		if err := pause(ctx, max(wait, hint)); err != nil {
+			return err
+		}
+		wait *= 2
+	}
+}
+
+func TestSabotageWantsARightSubject(t *testing.T) {
+	a := loopAdapter(loop{attempts: 4})
+	a.Trials = 100
+	_, err := ExploreSabotage(t, a, Test{})
+	require.ErrorContains(t, err, "faultsim: the test fails without any sabotage, by attempts-bounded")
+	require.ErrorContains(t, err, "mend that first")
+
+	_, err = ExploreSabotage(t, homeAdapter(), Test{Schedules: []Schedule{{}}, Judge: func(*trace.Trace) error { return errors.New("no") }})
+	require.ErrorContains(t, err, "by the test")
+}
+
+func TestSabotageComplainsOfBadInput(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*Adapter, *Test)
+		want   string
+	}{
+		"occasions": {func(_ *Adapter, x *Test) { x.Occasions = -1 }, "faultsim: Test.Occasions is -1: say how often each sin is committed, or 0 for 20 times"},
+		"adapter":   {func(a *Adapter, _ *Test) { a.Name = "" }, "Name is empty"},
+		"schedule": {func(_ *Adapter, x *Test) {
+			x.Schedules = []Schedule{{Actions: []Plan{{Faults: map[string][]Fault{"sea": {Fail(trace.Transient)}}}}}}
+		}, `the schedule speaks of tool "sea"`},
+		"unknown sin": {func(a *Adapter, _ *Test) { a.Accept = map[string]string{"sin sloth": "why not"} }, `Accept names "sin sloth", and there is no such sin: correct the name, or take it out`},
+		"no reason":   {func(a *Adapter, _ *Test) { a.Accept = map[string]string{"sin ends-late": " "} }, `Accept gives no reason for "sin ends-late"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, x := homeAdapter(), Test{}
+			test.change(&a, &x)
+			_, err := ExploreSabotage(t, a, x)
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+// An accepted blind spot passes, and is reported once it is none.
+func TestAnAcceptedSinMustGoUnnoticed(t *testing.T) {
+	blind := Sin{Name: "ends-late", Occasions: 3, Accepted: "it logs first"}
+	assert.Empty(t, blind.complaint())
+	noticed := Sin{Name: "ends-late", Occasions: 3, Noticed: 3, Accepted: "it logs first"}
+	assert.Equal(t, `Accept lists "sin ends-late" ("it logs first"), and it does not go unnoticed: take it out`, noticed.complaint())
+	never := Sin{Name: "ends-late", Accepted: "it logs first"}
+	assert.NotEmpty(t, never.complaint())
+
+	a := homeAdapter()
+	a.Accept = map[string]string{"sin ends-late": "it logs first"}
+	a.Trials = 20
+	Check(t, a) // has nothing to do with it
+}
+
+// Each sin is committed by the stage and by nobody else: the events of a trial in
+// which the sin finds no occasion are those of one without a saboteur.
+func TestASaboteurWithoutAnOccasionChangesNothing(t *testing.T) {
+	a := homeAdapter()
+	c := newCheck(t, &a, settings{trials: 1})
+	s := One(Fail(trace.Transient), Fault{Latency: 30 * time.Millisecond})
+	plain := newTrial(&a, &s, a.content(), nil)
+	want, err := plain.run(t)
+	require.NoError(t, err)
+	scout := c.newTrial(&s, nil)
+	scout.house.saboteur = &saboteur{a: &a, sins: sins(), scouts: true, met: map[*sin]bool{}}
+	got, err := scout.run(t)
+	require.NoError(t, err)
+	assert.Equal(t, want.Timeline(), got.Timeline())
+}
+
+func TestArgumentsAreChangedByTheirJSON(t *testing.T) {
+	type order struct {
+		Key   string `json:"key"`
+		Lines []struct{ Count int }
+		Paid  bool
+	}
+	in := order{Key: "k", Lines: []struct{ Count int }{{3}}}
+	out, ok := changeOf(in, argument, "key")
+	require.True(t, ok)
+	assert.Equal(t, "k", out.Key)
+	assert.Equal(t, 0, out.Lines[0].Count)
+	assert.Equal(t, 3, in.Lines[0].Count, "the code's own are left alone")
+
+	out, ok = changeOf(in, freshKey, "key")
+	require.True(t, ok)
+	assert.NotEqual(t, "k", out.Key)
+	out, ok = changeOf(in, keyLost, "key")
+	require.True(t, ok)
+	assert.Empty(t, out.Key)
+	_, ok = changeOf(in, freshKey, "other")
+	assert.False(t, ok)
+	_, ok = changeOf(struct{}{}, argument, "")
+	assert.False(t, ok, "there is nothing to change")
+	_, ok = changeOf(make(chan int), argument, "")
+	assert.False(t, ok)
+
+	flags, ok := changeOf([]bool{true}, argument, "")
+	require.True(t, ok)
+	assert.Equal(t, []bool{false}, flags)
+	deep := map[string]any{"meta": map[string]any{"key": "k"}}
+	moved, ok := changeOf(deep, freshKey, "meta.key")
+	require.True(t, ok)
+	assert.Equal(t, map[string]any{"meta": map[string]any{"key": otherKey}}, moved)
+}
+
+// Sins are labelled, and each is committed in one way.
+func TestSinsAreLabelled(t *testing.T) {
+	seen := map[string]bool{}
+	for _, k := range sins() {
+		assert.False(t, seen[k.name], "%s is there twice", k.name)
+		seen[k.name] = true
+		ways := 0
+		for _, has := range []bool{k.send != nil, k.again != nil, k.leave != nil, k.publish != nil, k.observe != nil} {
+			if has {
+				ways++
+			}
+		}
+		assert.Equal(t, 1, ways, k.name)
+		assert.NotEmpty(t, k.does, k.name)
+		assert.NotEmpty(t, k.needs, k.name)
+		assert.NotEmpty(t, k.eye, k.name)
+	}
+}
