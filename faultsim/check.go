@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/rehearse-go/rehearse/invariants"
-	"pgregory.net/rapid"
 )
 
 // Check explores faults of the adapter's tools at random and holds every trial
@@ -48,7 +47,6 @@ type check struct {
 	content []byte
 	beside  []byte
 	drawer  *drawer
-	gen     *rapid.Generator[Schedule]
 	seen    sync.Map // names of accepted invariants that had findings
 	met     tally    // what the trials have met
 }
@@ -74,8 +72,8 @@ func (c *check) explore() {
 	}
 }
 
-// draw is the schedule of trial n: what rapid draws at the trial's own seed.
-func (c *check) draw(n int) Schedule { return c.gen.Example(int(trialSeed(c.set.seed, n))) }
+// draw is the schedule of trial n, which follows from the trial's own seed.
+func (c *check) draw(n int) Schedule { return c.drawer.draw(seeded(trialSeed(c.set.seed, n))) }
 
 // accepted fails the test for accepted deviations that did not occur.
 func (c *check) accepted() {

@@ -89,7 +89,6 @@ func (c *check) search() (*failure, error) {
 		return nil, err
 	}
 	c.drawer = newDrawer(c.a, tools)
-	c.gen = c.drawer.schedules()
 	n, r := c.firstFailing(0, c.set.trials)
 	if r == nil {
 		return nil, nil
