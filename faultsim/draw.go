@@ -41,6 +41,8 @@ type drawer struct {
 	models []drawnModel
 
 	approvers []string
+
+	declared *drawnProfile // nil: schedules look for boundaries
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -91,6 +93,12 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 		d.modelsOf(a, tools[0].stage)
 	}
 	return d
+}
+
+// drawerFor is the drawer of the adapter with its profile, where that fits the stage.
+func drawerFor(a *Adapter, tools []*tool) (*drawer, error) {
+	d := newDrawer(a, tools)
+	return d, d.profile(a.Profile, a.Resume != nil)
 }
 
 // failures files the failing answers of the double by what the policy makes of them,
@@ -144,8 +152,12 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 	return rapid.Custom(func(t *rapid.T) Schedule { return d.draw(&source{rapid: t}) })
 }
 
-// draw draws a schedule, in half of the trials with some kinds of faults only.
+// draw draws a schedule: by the profile, where there is one, or else in half of the
+// trials with some kinds of faults only.
 func (d *drawer) draw(t *source) Schedule {
+	if d.declared != nil {
+		return d.byProfile(t)
+	}
 	if swarm := t.of("swarm"); coin(swarm) {
 		return d.swarmed(swarm).whole(t)
 	}

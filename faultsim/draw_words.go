@@ -67,7 +67,7 @@ func (d *drawer) serial(t *source, s *Schedule) {
 	}
 }
 
-// spells draws, now and then, an outage or a quota of a tool, in place of a part
+// spells draws, now and then, an outage, a quota or a bucket of a tool, in place of a part
 // of its own faults.
 func (d *drawer) spells(t *source, s *Schedule) {
 	if len(d.tools) == 0 || !d.may(spells) || !oneIn(t, 4) {
@@ -76,7 +76,11 @@ func (d *drawer) spells(t *source, s *Schedule) {
 	tool := &d.tools[below(t, len(d.tools))]
 	quota := Quota{Tool: tool.name, N: 1 + below(t, 3), Per: time.Duration(1+below(t, 16)) * time.Second}
 	if over := quota.over(0); coin(t) && tool.can(&over) {
-		s.Quotas = []Quota{quota}
+		if coin(t) {
+			s.Buckets = []Bucket{{tool.name, quota.N, quota.Per}}
+		} else {
+			s.Quotas = []Quota{quota}
+		}
 		return
 	}
 	if f := tool.down(); f.Class != 0 {

@@ -88,7 +88,9 @@ func (c *check) search() (*failure, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.drawer = newDrawer(c.a, tools)
+	if c.drawer, err = drawerFor(c.a, tools); err != nil {
+		return nil, err
+	}
 	n, r := c.firstFailing(0, c.set.trials)
 	if r == nil {
 		return nil, nil

@@ -359,7 +359,7 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 		f = a.fault(Main, p.Attempt())
 	}
 	up := true
-	if len(s.climate.s.Outages)+len(s.climate.s.Quotas) > 0 {
+	if sched := s.climate.s; len(sched.Outages)+len(sched.Quotas)+len(sched.Buckets) > 0 {
 		planned := f
 		f = s.climate.fault(func(name string) bool { return s.double(name) == s.double(t.name) }, f)
 		up = f == planned
