@@ -49,6 +49,7 @@ type check struct {
 	drawer  *drawer
 	seen    sync.Map // names of accepted invariants that had findings
 	met     tally    // what the trials have met
+	played  int      // trials that were run alone
 }
 
 func newCheck(t *testing.T, a *Adapter, set settings) *check {

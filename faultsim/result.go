@@ -29,13 +29,17 @@ func (r *result) breaks(name string) bool {
 func (c *check) trial(s *Schedule) *result {
 	x := c.newTrial(s, nil)
 	x.brief = true
-	r := c.judge(watched(c.t, x))
-	return &r
+	return c.alone(x)
 }
 
 // shown is trial for a result that is reported.
 func (c *check) shown(s *Schedule) *result {
-	r := c.judge(watched(c.t, c.newTrial(s, nil)))
+	return c.alone(c.newTrial(s, nil))
+}
+
+func (c *check) alone(x *trial) *result {
+	c.played++
+	r := c.judge(watched(c.t, x))
 	return &r
 }
 

@@ -21,7 +21,7 @@ func TestKillTable(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			o := caught(t, s)
 			g.add(s, o.Invariant(), failing(t, s))
-			t.Logf("trial %d, %v to the smallest (size %d):\n%s\n%s", o.Trial, o.Took, size(o.Schedule), o.Schedule, o.Findings[0])
+			t.Logf("trial %d, %v to the smallest (size %d):\n%s\n%s", o.Trial, o.Took, size(o), o.Schedule, o.Findings[0])
 		})
 	}
 	if t.Failed() || len(g.rows) != len(Faulty()) { // a -run of its own
