@@ -13,7 +13,7 @@ import (
 
 // Check explores faults of the adapter's tools at random and holds every trial
 // to all that the policy implies. Streaks of failures, throttling, latencies,
-// deadlines and cancels are drawn through rapid, trials run on all cores, and
+// deadlines and cancels are drawn, trials run on all cores, and
 // a failing schedule shrinks to the smallest that breaks the same invariant.
 // It is saved below testdata/rehearse and replayed first ever after.
 //

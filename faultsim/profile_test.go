@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -368,4 +369,86 @@ func TestEachPageHasAStreakOfItsOwn(t *testing.T) {
 	a.Pages = 3
 	s := profiler(t, a).draw(seeded(1))
 	require.Equal(t, 5, strings.Count(s.String(), "\n"), "each of the pages fails once:\n%v", s)
+}
+
+func TestBatchesOfAProfileFailInTheirItems(t *testing.T) {
+	a := batchAdapter(nil)
+	a.Profile = of(Behaviour{Streak: Geometric(0.5), Partial: 0.4, Classes: Weights{trace.Transient: 1}})
+	d := profiler(t, a)
+	partial, failed := 0, 0
+	for n := range draws / 4 {
+		for _, f := range failuresOf(d.draw(seeded(trialSeed(1, n))).Actions[0].Faults["records"]) {
+			failed++
+			partial += number(f.Class == trace.Partial && f.Items != "")
+		}
+	}
+	rare(t, "an answer in which items fail", partial, float64(failed), 0.4)
+}
+
+func TestProcessesDieAsOftenAsTheProfileSays(t *testing.T) {
+	a := jobAdapter()
+	a.Profile = of(Behaviour{Streak: Geometric(0.7), Classes: Weights{trace.Transient: 1}, Latency: Exponential(time.Second)})
+	a.Profile.Restart = Restarts{Share: 0.3, Down: Uniform(time.Second, time.Minute)}
+	Check(t, a)
+	d := profiler(t, a)
+	dead := 0
+	for n := range draws / 4 {
+		p := d.draw(seeded(trialSeed(1, n))).Actions[0]
+		if p.deaths() > 0 {
+			dead++
+			require.GreaterOrEqual(t, p.Restart, time.Second)
+			require.Less(t, p.Restart, time.Minute+10)
+		}
+	}
+	rare(t, "a death", dead, draws/4, 0.3)
+}
+
+// throttled is an adapter of code that tries three times, and waits as long as the tool
+// asks for, or does not.
+func throttled(honours bool) Adapter {
+	a := homeAdapter()
+	a.Policy.Attempt = 0
+	a.Policy.Retry = []trace.Class{trace.Transient, trace.Throttled}
+	a.Subject = func(s *Stage) Action {
+		tool := Tool(s, "weather", func(context.Context, string) (int, error) { return 19, nil },
+			Errors{trace.Transient: errBusy, trace.Throttled: Hinted(func(d time.Duration) error { return &busyFor{d} })})
+		return func(ctx context.Context) (any, error) {
+			wait := 100 * time.Millisecond
+			for n := 1; ; n++ {
+				out, err := tool(ctx, "Pune")
+				if err == nil || n == 3 {
+					return out, err
+				}
+				asked, own := wait, wait
+				if b, ok := errors.AsType[*busyFor](err); ok && honours {
+					asked = b.wait
+				}
+				select {
+				case <-time.After(max(asked, own)):
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+				wait *= 2
+			}
+		}
+	}
+	return a
+}
+
+func TestCheckUnderATokenBucket(t *testing.T) {
+	p := of(Behaviour{
+		Streak: Geometric(0.6), Classes: Weights{trace.Transient: 1}, Bucket: Bucket{Burst: 2, Every: 1300 * time.Millisecond},
+		Outage: Downtimes{Share: 0.3, Begin: Exponential(time.Second), Length: Exponential(time.Second), Recovery: Constant(2 * time.Second)},
+	})
+	p.Actions, p.Pause = Even(1, 4), Exponential(time.Second)
+	a := throttled(true)
+	a.Profile = p
+	Check(t, a)
+
+	a = throttled(false)
+	a.Profile = p
+	o, err := Explore(t, a)
+	require.NoError(t, err)
+	require.Equal(t, "hint-honoured", o.Invariant(), "%v", o.Findings)
+	require.Len(t, o.Schedule.Buckets, 1)
 }
