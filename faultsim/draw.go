@@ -17,6 +17,8 @@ type drawer struct {
 	off     kinds // of faults that this schedule does without
 	tools   []drawnTool
 	single  bool                // one action only
+	stormy  bool                // the faults never stop
+	within  time.Duration       // so long behind the calm the code works again; 0: no time is declared
 	breaker *invariants.Breaker // that comes under strain; nil: none
 	guards  []invariants.Breaker
 	shared  bool // actions share an allowance
@@ -61,7 +63,7 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 	d := &drawer{
 		p: &a.Policy, guards: a.guards(), canary: a.Observation != nil || a.Loop != nil, pages: a.Pages,
 		shared: a.Allowance != nil, row: a.EscalatesAfter, spreads: a.Spreads, cache: a.Cache, crashes: a.Resume != nil, drains: a.HandedBack != nil, again: a.Again != nil,
-		served: a.served, repeats: a.Repeats,
+		served: a.served, repeats: a.Repeats, within: a.RecoversWithin,
 	}
 	if len(d.guards) > 0 {
 		d.breaker = &d.guards[0]
@@ -210,6 +212,7 @@ func (d *drawer) whole(t *source) Schedule {
 	d.endless(t.of("endless"), &s)
 	d.afterCancel(t.of("after cancel"), &s)
 	d.perils(t.of("perils"), &s)
+	d.calm(t.of("calm"), &s)
 	return s
 }
 

@@ -99,6 +99,7 @@ func (d *drawer) forBreaker(t *source) Schedule {
 	if d.breaker.Lease > 0 && coin(t) {
 		return d.clinging(t)
 	}
+	d.calm(t, &s)
 	return s
 }
 

@@ -263,11 +263,11 @@ func (d *drawer) leaves(t *source, plan *Plan) {
 	}
 	n := below(t, len(faults))
 	plan.Faults[name] = faults
-	faults[n].Cancel = d.within(t, m, &faults[n], n+1)
+	faults[n].Cancel = d.phase(t, m, &faults[n], n+1)
 }
 
-// within draws an instant in the phase of attempt n, from its arrival.
-func (d *drawer) within(t *source, m Moment, f *Fault, n int) time.Duration {
+// phase draws an instant in the phase of attempt n, from its arrival.
+func (d *drawer) phase(t *source, m Moment, f *Fault, n int) time.Duration {
 	answer := d.seen(f)
 	_, hi := d.p.Backoff.Window(n, 0)
 	wait := max(hi, f.Hint)

@@ -33,6 +33,7 @@ func drawn(t *testing.T, n int, change func(*Adapter)) []Schedule {
 	tools, err := inspect(t, &a)
 	require.NoError(t, err)
 	d := newDrawer(&a, tools)
+	d.stormy = true
 	list := make([]Schedule, n)
 	for i := range list {
 		list[i] = d.draw(seeded(trialSeed(nameSeed(t.Name()), i)))

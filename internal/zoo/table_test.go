@@ -58,7 +58,7 @@ func size(o faultsim.Outcome) int {
 			}
 		}
 	}
-	add(s.AtOnce, s.Jitter != "")
+	add(s.AtOnce, s.Jitter != "", s.Calm != 0)
 	n += len(s.Serial) + len(s.Expiries)
 	planned := 0
 	for _, p := range s.Actions {
