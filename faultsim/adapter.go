@@ -182,6 +182,10 @@ type Adapter struct {
 	// Invariants are further rules of the user's own.
 	Invariants []invariants.Invariant
 
+	// Profile says how often what goes wrong, in place of the drawing of [Check] that
+	// looks for boundaries. Nil: there is none.
+	Profile *Profile
+
 	// Trials is how many trials [Check] runs, a fifth of it with -short. 0: 1000.
 	// The flag -rehearse.trials and the variable REHEARSE_TRIALS go before it.
 	Trials int
@@ -299,6 +303,11 @@ func (a *Adapter) validateFor(actions int) error {
 	}
 	if a.EscalatesAfter != 0 {
 		errs = append(errs, a.validateEscalation())
+	}
+	if a.Profile != nil {
+		if err := a.Profile.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("adapter %q: %w", a.Name, err))
+		}
 	}
 	if a.Spreads {
 		errs = append(errs, a.validateSpread())

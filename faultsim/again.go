@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"pgregory.net/rapid"
 )
 
 // againFits reports why the operator's retry that action i may be cannot be
@@ -27,13 +25,13 @@ func (s *Stage) againFits(sched *Schedule, i int) error {
 
 // retried puts an operator's retry behind one of the actions, soon or a day
 // later. What lies before it is mostly a failure: the attempts are used up.
-func (d *drawer) retried(t *rapid.T, s *Schedule) {
+func (d *drawer) retried(t *source, s *Schedule) {
 	i := below(t, len(s.Actions))
 	if tool := &d.tools[0]; len(tool.retried) > 0 && d.p.MaxAttempts > 0 && coin(t) {
 		f := tool.retried[below(t, len(tool.retried))]
 		s.Actions[i] = Plan{Faults: map[string][]Fault{tool.name: slices.Repeat([]Fault{f}, min(d.p.MaxAttempts, longest))}}
 	}
-	p := d.plan(t)
+	p := d.plan(t.nth(i))
 	p.Again = true
 	p.After = [...]time.Duration{time.Millisecond, 24 * time.Hour}[below(t, 2)]
 	s.Actions = slices.Insert(s.Actions, i+1, p)

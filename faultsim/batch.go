@@ -9,7 +9,6 @@ import (
 
 	"github.com/rehearse-go/rehearse/internal/double"
 	"github.com/rehearse-go/rehearse/trace"
-	"pgregory.net/rapid"
 )
 
 // An ItemResult is what became of one item of a batch: Out where it is done,
@@ -354,7 +353,7 @@ func (d *drawer) itemsOf(t *tool) *drawnItems {
 }
 
 // draw draws a request in which some of the first items fail, at least one.
-func (d *drawnItems) draw(t *rapid.T) Fault {
+func (d *drawnItems) draw(t *source) Fault {
 	var list []trace.Item
 	sure := 1 + below(t, mostItems)
 	for n := 1; n <= mostItems; n++ {
@@ -372,7 +371,7 @@ func (d *drawnItems) draw(t *rapid.T) Fault {
 
 // item draws a request that fails in its items, and asks for a wait where one of
 // them can.
-func (d *drawer) item(t *rapid.T, tool *drawnTool, n int) Fault {
+func (d *drawer) item(t *source, tool *drawnTool, n int) Fault {
 	f := tool.items.draw(t)
 	if len(tool.hints) == 0 || !coin(t) {
 		return f

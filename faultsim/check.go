@@ -9,12 +9,11 @@ import (
 	"testing"
 
 	"github.com/rehearse-go/rehearse/invariants"
-	"pgregory.net/rapid"
 )
 
 // Check explores faults of the adapter's tools at random and holds every trial
 // to all that the policy implies. Streaks of failures, throttling, latencies,
-// deadlines and cancels are drawn through rapid, trials run on all cores, and
+// deadlines and cancels are drawn, trials run on all cores, and
 // a failing schedule shrinks to the smallest that breaks the same invariant.
 // It is saved below testdata/rehearse and replayed first ever after.
 //
@@ -52,7 +51,6 @@ type check struct {
 	content []byte
 	beside  []byte
 	drawer  *drawer
-	gen     *rapid.Generator[Schedule]
 	seen    sync.Map // names of accepted invariants that had findings
 	met     tally    // what the trials have met
 	crowded bool     // a trial was to be seeded and could not be
@@ -110,10 +108,10 @@ func (c *check) first() {
 // has not occurred in one shard may have in another: that is for the merged run.
 func (c *check) whole() bool { return c.set.shard.of <= 1 }
 
-// draw is the schedule of trial n: what rapid draws at the trial's own seed. Where
+// draw is the schedule of trial n, which follows from the trial's own seed. Where
 // trials run one at a time, their random numbers have a seed of their own as well.
 func (c *check) draw(n int) Schedule {
-	s := c.gen.Example(int(trialSeed(c.set.seed, n)))
+	s := c.drawer.draw(seeded(trialSeed(c.set.seed, n)))
 	if c.inTurn() && !c.a.Unseeded {
 		s.Seed = uint64(n + 1)
 	}

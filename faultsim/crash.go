@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/rehearse-go/rehearse/invariants"
 )
 
@@ -149,7 +147,7 @@ func (a *Adapter) validateRestart() []error {
 // crash draws one crash of the action, now and then a second: in flight, around
 // an answer, in the wait, or at a write. The caller's deadline and cancels are
 // taken out, since the caller is gone with the process.
-func (d *drawer) crash(t *rapid.T, p *Plan) {
+func (d *drawer) crash(t *source, p *Plan) {
 	p.orphan()
 	for again := true; again; again = oneIn(t, 2) {
 		switch below(t, 4) {
@@ -175,20 +173,20 @@ func (p *Plan) orphan() {
 }
 
 // downtime draws a restart before or after the instant of the next attempt.
-func (d *drawer) downtime(t *rapid.T) time.Duration {
+func (d *drawer) downtime(t *source) time.Duration {
 	_, hi := d.p.Backoff.Window(1, 0)
 	return odd([...]time.Duration{usualDowntime, hi/4 + time.Microsecond, 2*hi + time.Millisecond, time.Hour}[below(t, 4)])
 }
 
 // crashAttempt puts a crash at one of the tool's attempts.
-func (d *drawer) crashAttempt(t *rapid.T, p *Plan, tool *drawnTool) {
+func (d *drawer) crashAttempt(t *source, p *Plan, tool *drawnTool) {
 	f, n := d.anyAttempt(t, p, tool)
 	f.Crash = d.cancel(t, f, n)
 }
 
 // anyAttempt is one of the tool's attempts and its number, of which the last may
 // be one that nothing else is wrong with.
-func (d *drawer) anyAttempt(t *rapid.T, p *Plan, tool *drawnTool) (*Fault, int) {
+func (d *drawer) anyAttempt(t *source, p *Plan, tool *drawnTool) (*Fault, int) {
 	n := below(t, len(p.Faults[tool.name])+1)
 	if n == len(p.Faults[tool.name]) {
 		p.Faults[tool.name] = append(p.Faults[tool.name], Fault{Latency: d.latency(t)})

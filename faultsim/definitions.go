@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"github.com/rehearse-go/rehearse/trace"
-	"pgregory.net/rapid"
 )
 
 // Definitions is where the definition of a tool can be read, such as the schema
@@ -145,7 +144,7 @@ func (s *Stage) definitionsFit() error {
 
 // schemas lets, every second time, the schema of a tool move on, twice in a row
 // now and then.
-func (d *drawer) schemas(t *rapid.T, s *Schedule) {
+func (d *drawer) schemas(t *source, s *Schedule) {
 	if !coin(t) {
 		return
 	}

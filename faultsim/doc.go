@@ -83,9 +83,10 @@
 // What depends on the time and not on the number of the attempt stands in lines
 // of its own, behind the actions: "outage weather from=1s to=3s transient" is a
 // tool that is down, and "quota weather 3 per=1m" one that grants three calls in
-// each minute and throttles what is over it until the minute ends. Times count
-// from the begin of the first action. An outage goes before a quota, and that
-// before the attempt's own fault.
+// each minute and throttles what is over it until the minute ends; "bucket weather
+// 5 every=200ms" is a token bucket, which grants five calls at once, and from then on
+// five in a second. Times count from the begin of the first action. An outage goes
+// before a bucket, that before a quota, and that before the attempt's own fault.
 //
 // "expiry at=1.5s" is the instant at which all credentials that were issued before
 // expire; it needs a [Stage.Issuer]. "serial weather" is a tool that serves one
@@ -229,15 +230,21 @@
 //
 // # Check
 //
-// [Check] draws schedules through rapid: streaks of none to one more than
+// [Check] draws schedules: streaks of none to one more than
 // MaxAttempts failures, all of the same frequency; each class that the tool
 // has; hints below, at and above the policy's limit; latencies and deadlines a
 // nanosecond on either side of a limit; cancels in flight, in the wait, and a
 // nanosecond around an answer; several actions, one after another or at once.
 // Now and then a failure has the words of a lie, or is packed with %w or
-// errors.Join, the work of a lost reply comes late, a tool has an outage or a
-// quota, or serves actions at once one by one. Trials run on all cores; the first that fails, by number, is the one
-// that counts, whatever the number of workers.
+// errors.Join, the work of a lost reply comes late, a tool has an outage, a
+// quota or a token bucket, or serves actions at once one by one. In half of the
+// trials each kind of fault is off with the chance of a half, so that what hides
+// behind others shows. Trials run on all cores; the first that fails, by number, is
+// the one that counts, whatever the number of workers.
+//
+// A decision is drawn from the trial's seed and from its address: the action, the
+// tool and the attempt that it is about. One more tool on the stage, or a longer
+// streak in another action, moves nothing of it.
 //
 // The faults of one schedule in eight stop, with one to three actions behind them and
 // pauses around the cooldown, the budget and the lifetime of a kept failure. Where the
@@ -305,6 +312,34 @@
 // message says which declaration would see it; Accept takes "sin NAME" with a
 // reason. [ExploreSabotage] returns the same as data, also for a test written by
 // hand, as a [Test]: some schedules, and a function that judges their traces.
+//
+// # Profiles
+//
+// What Check draws looks for boundaries, and is no weather that anybody has. With
+// [Adapter].Profile it draws what was measured or assumed: how long streaks of
+// failures are or how bursts come ([GilbertElliott]), of which classes they are, how
+// long answers take, which waits the tools ask for, when they are down and what
+// they grant, when callers leave and processes die.
+//
+//	adapter.Profile = &faultsim.Profile{
+//		Tools: map[string]faultsim.Behaviour{faultsim.Main: {
+//			Streak:  faultsim.Geometric(0.7),
+//			Classes: faultsim.Weights{trace.Transient: 3, trace.Throttled: 1},
+//			Latency: faultsim.Lognormal(200*time.Millisecond, 0.8),
+//		}},
+//		Cancel: faultsim.Cancels{Share: 0.05},
+//	}
+//
+// A [Distribution] is one of counts or of times: [Fixed], [Even], [Geometric],
+// [DiscretePareto] and [Frequencies]; [Constant], [Uniform], [Exponential],
+// [Lognormal], [Pareto] and [Empirical]; [AtMost] bounds either. Each is drawn by its
+// quantile function from fair bits, so that it is what it says, and shrinks to its
+// least value. [Generator] draws one in a rapid property.
+//
+// [Fit] makes a profile of recorded traces, and a profile prints as Go code with %#v:
+//
+//	profile, err := faultsim.Fit(traces...)
+//	fmt.Printf("%#v\n", profile)
 //
 // # Crashes
 //

@@ -3,8 +3,6 @@ package faultsim
 import (
 	"context"
 	"time"
-
-	"pgregory.net/rapid"
 )
 
 // usualGrace is how long a process has that is told to stop, as Kubernetes'
@@ -106,7 +104,7 @@ func (x *trial) retires(l *life) bool {
 
 // drain draws that the process is told to stop: once, or under every attempt,
 // which shows what counts, and with less time than an attempt takes now and then.
-func (d *drawer) drain(t *rapid.T, p *Plan) {
+func (d *drawer) drain(t *source, p *Plan) {
 	p.orphan()
 	tool := &d.tools[below(t, len(d.tools))]
 	if coin(t) {
@@ -129,7 +127,7 @@ func (d *drawer) drain(t *rapid.T, p *Plan) {
 
 // drainEach tells each process to stop under its attempt, up to one more than the
 // policy allows.
-func (d *drawer) drainEach(t *rapid.T, p *Plan, tool *drawnTool) {
+func (d *drawer) drainEach(t *source, p *Plan, tool *drawnTool) {
 	most := tool.most + 1
 	if tool.most < 1 || tool.most > 16 {
 		most = 8

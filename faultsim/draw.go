@@ -1,7 +1,6 @@
 package faultsim
 
 import (
-	"math/bits"
 	"slices"
 	"time"
 
@@ -10,11 +9,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A drawer draws schedules that fit one adapter. Every decision goes through
-// rapid, so that a failing schedule shrinks: towards fewer attempts, plain
-// failures, no latency, no hint, no cancel, one action.
+// A drawer draws schedules that fit one adapter. Every decision goes through a
+// source, and zeros are the plain case, so that rapid shrinks towards fewer
+// attempts, plain failures, no latency, no hint, no cancel, one action.
 type drawer struct {
 	p       *invariants.Policy
+	off     kinds // of faults that this schedule does without
 	tools   []drawnTool
 	single  bool                // one action only
 	stormy  bool                // the faults never stop
@@ -43,6 +43,8 @@ type drawer struct {
 	models []drawnModel
 
 	approvers []string
+
+	declared *drawnProfile // nil: schedules look for boundaries
 }
 
 // A drawnTool is what a tool on the stage can do.
@@ -95,6 +97,12 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 	return d
 }
 
+// drawerFor is the drawer of the adapter with its profile, where that fits the stage.
+func drawerFor(a *Adapter, tools []*tool) (*drawer, error) {
+	d := newDrawer(a, tools)
+	return d, d.profile(a.Profile, a.Resume != nil)
+}
+
 // failures files the failing answers of the double by what the policy makes of them,
 // with the lost replies where it has work that can be lost.
 func (t *drawnTool) failures(p *invariants.Policy) {
@@ -141,95 +149,122 @@ func (d *drawer) first(kind func(Fault) bool) map[string]Fault {
 	return found
 }
 
-// schedules is the generator that [Check] draws from.
+// schedules is the generator of [Schedules]: what Check draws, from rapid's stream.
 func (d *drawer) schedules() *rapid.Generator[Schedule] {
-	return rapid.Custom(func(t *rapid.T) Schedule {
-		if d.served != nil {
-			return d.forServed(t)
-		}
-		if d.breaker != nil && !d.single && coin(t) {
-			return d.forBreaker(t)
-		}
-		if d.loop != nil {
-			return d.forLoop(t)
-		}
-		if d.shared && !d.single && coin(t) {
-			return d.forAllowance(t)
-		}
-		if d.row > 0 && !d.single && oneIn(t, 2) {
-			return d.turn(t)
-		}
-		if d.spreads && !d.single && oneIn(t, 3) {
-			return d.wave(t)
-		}
-		n := 1
-		if !d.single && oneIn(t, 3) {
-			n = 2 + below(t, 2)
-		}
-		s := Schedule{Actions: make([]Plan, n)}
-		for i := range s.Actions {
-			s.Actions[i] = d.plan(t)
-		}
-		s.AtOnce = n > 1 && coin(t)
-		d.garnish(t, &s)
-		d.serial(t, &s)
-		// What only some adapters have comes last, for the draws of the others.
-		d.streams(t, &s)
-		if d.canary {
-			d.plant(t, &s)
-		}
-		d.empties(t, &s)
-		if d.pages > 1 {
-			d.turnPages(t, &s)
-		}
-		d.records(t, &s)
-		d.lookups(t, &s)
-		d.endless(t, &s)
-		d.afterCancel(t, &s)
-		if d.issuer {
-			d.credentials(t, &s)
-		}
-		if d.jitter && coin(t) {
-			s.Jitter = jitterPins[1+below(t, len(jitterPins)-1)]
-		}
-		d.advise(t, &s)
-		if d.crashes && !s.AtOnce && coin(t) {
-			d.crash(t, &s.Actions[below(t, n)])
-		}
-		if d.drains && !s.AtOnce && coin(t) {
-			d.drain(t, &s.Actions[below(t, n)])
-		}
-		if d.again && !s.AtOnce && coin(t) {
-			d.retried(t, &s)
-		}
-		if len(d.defined) > 0 {
-			d.schemas(t, &s)
-		}
-		if len(d.connected) > 0 {
-			d.losses(t, &s)
-		}
-		d.calm(t, &s)
-		return s
-	})
+	return rapid.Custom(func(t *rapid.T) Schedule { return d.draw(&source{rapid: t}) })
 }
 
-func (d *drawer) plan(t *rapid.T) Plan {
+// draw draws a schedule: by the profile, where there is one, or else in half of the
+// trials with some kinds of faults only.
+func (d *drawer) draw(t *source) Schedule {
+	if d.declared != nil {
+		return d.byProfile(t)
+	}
+	if swarm := t.of("swarm"); coin(swarm) {
+		return d.swarmed(swarm).whole(t)
+	}
+	return d.whole(t)
+}
+
+// whole draws a schedule from all that the drawer knows. Each step has a source of
+// its own, so that what only some adapters have moves nothing of the others'.
+func (d *drawer) whole(t *source) Schedule {
+	shape := t.of("shape")
+	if d.served != nil {
+		return d.forServed(t)
+	}
+	if d.breaker != nil && !d.single && coin(shape) {
+		return d.forBreaker(t)
+	}
+	if d.loop != nil {
+		return d.forLoop(t)
+	}
+	if d.shared && !d.single && coin(shape) {
+		return d.forAllowance(t)
+	}
+	if d.row > 0 && !d.single && oneIn(shape, 2) {
+		return d.turn(t)
+	}
+	if d.spreads && !d.single && oneIn(shape, 3) {
+		return d.wave(t)
+	}
+	n := 1
+	if !d.single && oneIn(shape, 3) {
+		n = 2 + below(shape, 2)
+	}
+	s := Schedule{Actions: make([]Plan, n)}
+	for i := range s.Actions {
+		s.Actions[i] = d.plan(t.nth(i))
+	}
+	s.AtOnce = n > 1 && coin(shape)
+	d.garnish(t.of("garnish"), &s)
+	d.serial(t.of("serial"), &s)
+	d.streams(t.of("streams"), &s)
+	if d.canary {
+		d.plant(t.of("plant"), &s)
+	}
+	d.empties(t.of("empties"), &s)
+	if d.pages > 1 {
+		d.turnPages(t.of("pages"), &s)
+	}
+	d.records(t.of("records"), &s)
+	d.lookups(t.of("lookups"), &s)
+	d.endless(t.of("endless"), &s)
+	d.afterCancel(t.of("after cancel"), &s)
+	d.perils(t.of("perils"), &s)
+	d.calm(t.of("calm"), &s)
+	return s
+}
+
+// perils adds what befalls a program besides the answers of its tools.
+func (d *drawer) perils(t *source, s *Schedule) {
+	n := len(s.Actions)
+	if d.issuer {
+		d.credentials(t.of("credentials"), s)
+	}
+	if jitter := t.of("jitter"); d.jitter && coin(jitter) {
+		s.Jitter = jitterPins[1+below(jitter, len(jitterPins)-1)]
+	}
+	d.advise(t.of("advice"), s)
+	if crash := t.of("crash"); d.crashes && !s.AtOnce && coin(crash) {
+		d.crash(crash, &s.Actions[below(crash, n)])
+	}
+	if drain := t.of("drain"); d.drains && !s.AtOnce && coin(drain) {
+		d.drain(drain, &s.Actions[below(drain, n)])
+	}
+	if again := t.of("again"); d.again && !s.AtOnce && coin(again) {
+		d.retried(again, s)
+	}
+	if len(d.defined) > 0 {
+		d.schemas(t.of("schemas"), s)
+	}
+	if len(d.connected) > 0 {
+		d.losses(t.of("losses"), s)
+	}
+}
+
+func (d *drawer) plan(t *source) Plan {
 	p := Plan{Faults: map[string][]Fault{}}
 	for i := range d.tools {
-		if faults := d.streak(t, &d.tools[i]); len(faults) > 0 {
+		if faults := d.streak(t.of(d.tools[i].name), &d.tools[i]); len(faults) > 0 {
 			p.Faults[d.tools[i].name] = faults
 		}
 	}
-	if oneIn(t, 2) {
-		p.Deadline = d.deadline(t, &p)
+	d.callers(t.of("caller"), &p)
+	return p
+}
+
+// callers draws when the caller of the action gives up.
+func (d *drawer) callers(t *source, p *Plan) {
+	if d.may(deadlines) && oneIn(t, 2) {
+		p.Deadline = d.deadline(t, p)
 	}
-	if p.Deadline == 0 && oneIn(t, 3) {
+	if p.Deadline == 0 && d.may(cancels) && oneIn(t, 3) {
 		p.Cancel = d.moment(t)
 		if oneIn(t, 2) {
 			p.Cancel = -1
 		}
 	}
-	return p
 }
 
 // longest is the number of attempts in the longest streak that is drawn.
@@ -239,7 +274,7 @@ const longest = 256
 // policy allows, now and then with an answer in between that ends the action.
 // Where the policy allows many attempts, a whole run of plain failures is
 // drawn now and then: an overflow of the backoff shows only late in it.
-func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
+func (d *drawer) streak(t *source, tool *drawnTool) []Fault {
 	if len(tool.retried)+len(tool.refused) == 0 && tool.items == nil {
 		return nil
 	}
@@ -254,16 +289,15 @@ func (d *drawer) streak(t *rapid.T, tool *drawnTool) []Fault {
 	n := below(t, most+1)
 	faults := make([]Fault, 0, n)
 	for i := range n {
-		faults = append(faults, d.fault(t, tool, i+1))
+		faults = append(faults, d.fault(t.nth(i), tool, i+1))
 	}
 	return faults
 }
 
 // endless lets a tool fail thousands of times now and then, where the policy
 // bounds the attempts by a budget only: a wait that wraps around late, or a
-// counter that does, shows then. It comes last, so that no other draw depends on
-// it.
-func (d *drawer) endless(t *rapid.T, s *Schedule) {
+// counter that does, shows then.
+func (d *drawer) endless(t *source, s *Schedule) {
 	if d.p.MaxAttempts != invariants.Unlimited || len(d.tools) == 0 || len(d.tools[0].retried) == 0 || !oneIn(t, 6) {
 		return
 	}
@@ -272,7 +306,7 @@ func (d *drawer) endless(t *rapid.T, s *Schedule) {
 
 // afterCancel lets, where the policy declares which of the two wins, a tool ignore
 // the caller's cancel now and then, and succeed behind it.
-func (d *drawer) afterCancel(t *rapid.T, s *Schedule) {
+func (d *drawer) afterCancel(t *source, s *Schedule) {
 	if d.p.Winner == invariants.WinnerEither || len(d.tools) == 0 || !oneIn(t, 2) {
 		return
 	}
@@ -288,7 +322,7 @@ func (d *drawer) afterCancel(t *rapid.T, s *Schedule) {
 // thousands is the number of attempts in a streak that only a budget ends.
 const thousands = 5000
 
-func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
+func (d *drawer) fault(t *source, tool *drawnTool, n int) Fault {
 	if tool.items != nil && coin(t) {
 		return d.item(t, tool, n)
 	}
@@ -297,7 +331,7 @@ func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
 		list = tool.refused
 	}
 	f := list[below(t, len(list))]
-	if len(tool.hints) > 0 && (f.Class == trace.Throttled || f.Class == trace.Transient) && coin(t) {
+	if len(tool.hints) > 0 && d.may(hints) && (f.Class == trace.Throttled || f.Class == trace.Transient) && coin(t) {
 		hinted := f
 		hinted.Hint = d.hint(t, n)
 		hinted.Form = tool.hints[below(t, len(tool.hints))]
@@ -305,10 +339,10 @@ func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
 			f = hinted
 		}
 	}
-	if !f.Hang && coin(t) {
+	if !f.Hang && d.may(latencies) && coin(t) {
 		f.Latency = d.latency(t)
 	}
-	if oneIn(t, 3) {
+	if d.may(cancels) && oneIn(t, 3) {
 		f.Cancel = d.cancel(t, &f, n)
 	}
 	return f
@@ -316,7 +350,7 @@ func (d *drawer) fault(t *rapid.T, tool *drawnTool, n int) Fault {
 
 // latency draws a time to answer, in tens of nanoseconds that keep it apart from
 // the timers of the code under test; see odd for what the caller does.
-func (d *drawer) latency(t *rapid.T) time.Duration {
+func (d *drawer) latency(t *source) time.Duration {
 	if a := d.p.Attempt; a > 0 && oneIn(t, 2) {
 		// Just inside the attempt's time, just outside, or far outside.
 		return max(1, a+[...]time.Duration{-10, 10, a, -a / 2}[below(t, 4)])
@@ -330,7 +364,7 @@ func (d *drawer) latency(t *rapid.T) time.Duration {
 
 // hint draws a wait that the tool asks for: under, around and over the own
 // backoff, and at the limit of the policy.
-func (d *drawer) hint(t *rapid.T, n int) time.Duration {
+func (d *drawer) hint(t *source, n int) time.Duration {
 	_, hi := d.p.Backoff.Window(n, 0)
 	hi = min(max(hi, time.Second), longestPromise)
 	switch limit := d.p.Hint.Limit; below(t, 4) {
@@ -350,7 +384,7 @@ func (d *drawer) hint(t *rapid.T, n int) time.Duration {
 
 // cancel draws when the caller cancels, from the attempt's arrival: in flight,
 // a nanosecond before or after the answer, or during the wait that follows.
-func (d *drawer) cancel(t *rapid.T, f *Fault, n int) time.Duration {
+func (d *drawer) cancel(t *source, f *Fault, n int) time.Duration {
 	_, hi := d.p.Backoff.Window(n, 0)
 	answer := d.seen(f)
 	wait := min(max(hi, f.Hint), time.Hour).Truncate(40)
@@ -379,7 +413,7 @@ func (d *drawer) seen(f *Fault) time.Duration {
 
 // deadline draws the caller's deadline: around the instant of an attempt, or
 // anywhere in the time that the action can take.
-func (d *drawer) deadline(t *rapid.T, p *Plan) time.Duration {
+func (d *drawer) deadline(t *source, p *Plan) time.Duration {
 	if coin(t) {
 		return d.moment(t)
 	}
@@ -399,45 +433,8 @@ func (d *drawer) deadline(t *rapid.T, p *Plan) time.Duration {
 }
 
 // moment draws an instant within the time that the action can take.
-func (d *drawer) moment(t *rapid.T) time.Duration {
+func (d *drawer) moment(t *source) time.Duration {
 	_, hi := d.p.Backoff.Window(1, 0)
 	whole := max(8*hi, 2*d.p.Attempt, 100*time.Millisecond)
 	return (whole / 1024 * time.Duration(below(t, 1024))).Truncate(10) + 13
-}
-
-// below draws an even number from 0 to n-1. Rapid's own ranges favour small
-// and extreme values by two to four times; its Bool is even, and a number of
-// Bools shrinks to zero.
-func below(t *rapid.T, n int) int {
-	if n <= 1 {
-		return 0
-	}
-	// Eight bits more than needed leave a bias of less than 1/256.
-	width := bits.Len(uint(n-1)) + 8
-	if n&(n-1) == 0 {
-		width = bits.Len(uint(n - 1))
-	}
-	v := 0
-	for range width {
-		v <<= 1
-		if fair.Draw(t, "bit") {
-			v |= 1
-		}
-	}
-	return v * n >> width
-}
-
-var fair = rapid.Bool()
-
-func coin(t *rapid.T) bool { return fair.Draw(t, "coin") }
-
-// oneIn is true once in 1<<n.
-func oneIn(t *rapid.T, n int) bool {
-	yes := true
-	for range n {
-		if !fair.Draw(t, "one in") {
-			yes = false
-		}
-	}
-	return yes
 }

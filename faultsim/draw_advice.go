@@ -2,12 +2,11 @@ package faultsim
 
 import (
 	"github.com/rehearse-go/rehearse/trace"
-	"pgregory.net/rapid"
 )
 
 // advise gives failures, where the tool has a word on retrying, that word: every
 // second one calls itself retryable or final, whatever its class.
-func (d *drawer) advise(t *rapid.T, s *Schedule) {
+func (d *drawer) advise(t *source, s *Schedule) {
 	for n := range d.tools {
 		tool := &d.tools[n]
 		if !tool.advised {
@@ -15,6 +14,7 @@ func (d *drawer) advise(t *rapid.T, s *Schedule) {
 		}
 		for i := range s.Actions {
 			for k := range s.Actions[i].Faults[tool.name] {
+				t := t.nth(i).of(tool.name).nth(k)
 				f := &s.Actions[i].Faults[tool.name][k]
 				g := *f
 				g.Advice = trace.AdviceRetry

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rehearse-go/rehearse/invariants"
-	"pgregory.net/rapid"
 )
 
 // sharingActions is how many actions a schedule for an allowance has at most.
@@ -60,14 +59,14 @@ func (s *Stage) bounds(al *invariants.Allowance) error {
 
 // forAllowance draws a schedule that uses up what actions share: some that are
 // answered, some that fail throughout and some of any kind, in turn or at once.
-func (d *drawer) forAllowance(t *rapid.T) Schedule {
+func (d *drawer) forAllowance(t *source) Schedule {
 	s := Schedule{Actions: make([]Plan, 2+below(t, sharingActions-1))}
 	mood := below(t, 4)
 	for i := range s.Actions {
 		if oneIn(t, 2) {
 			mood = below(t, 4)
 		}
-		s.Actions[i] = d.use(t, mood)
+		s.Actions[i] = d.use(t.nth(i), mood)
 	}
 	s.AtOnce = coin(t)
 	return s
@@ -75,7 +74,7 @@ func (d *drawer) forAllowance(t *rapid.T) Schedule {
 
 // use draws an action that uses of what is shared: all of its attempts, some of
 // them, or one, each of which takes its time.
-func (d *drawer) use(t *rapid.T, mood int) Plan {
+func (d *drawer) use(t *source, mood int) Plan {
 	p := Plan{Faults: map[string][]Fault{}}
 	if mood == 0 {
 		return d.plan(t)

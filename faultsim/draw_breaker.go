@@ -7,7 +7,6 @@ import (
 
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
-	"pgregory.net/rapid"
 )
 
 // drawnAtOnce is how many actions run at once in most drawn schedules.
@@ -79,7 +78,7 @@ func (s *Stage) guards(by []invariants.Breaker) error {
 // actions that fail, or that a caller leaves, pauses around the cooldown, and
 // recovery. In turn, or at once, where a pause brings the actions behind it to
 // a breaker that the ones before it have opened.
-func (d *drawer) forBreaker(t *rapid.T) Schedule {
+func (d *drawer) forBreaker(t *source) Schedule {
 	if len(d.guards) > 1 { // one of them comes under strain
 		one := *d
 		one.breaker, one.guards = &d.guards[below(t, len(d.guards))], nil
@@ -91,7 +90,7 @@ func (d *drawer) forBreaker(t *rapid.T) Schedule {
 		if i > 0 && oneIn(t, 2) {
 			mood = below(t, 4)
 		}
-		s.Actions[i] = d.strain(t, mood)
+		s.Actions[i] = d.strain(t.nth(i), mood)
 		if i > 0 && oneIn(t, 2) {
 			s.Actions[i].After = d.pause(t)
 		}
@@ -106,7 +105,7 @@ func (d *drawer) forBreaker(t *rapid.T) Schedule {
 
 // clinging draws callers at once that open the breaker, a probe that hangs, and
 // callers before and behind the end of its lease.
-func (d *drawer) clinging(t *rapid.T) Schedule {
+func (d *drawer) clinging(t *source) Schedule {
 	b := d.breaker
 	callers := max(b.Consecutive, b.Least)
 	if callers == 0 {
@@ -132,7 +131,7 @@ func (d *drawer) clinging(t *rapid.T) Schedule {
 
 // strain draws an action for a breaker: one that fails throughout, one whose
 // caller leaves it in flight, one of any kind, one that is answered.
-func (d *drawer) strain(t *rapid.T, mood int) Plan {
+func (d *drawer) strain(t *source, mood int) Plan {
 	switch mood {
 	case 0, 1:
 		p := d.failing(t)
@@ -148,7 +147,7 @@ func (d *drawer) strain(t *rapid.T, mood int) Plan {
 
 // failing draws an action whose guarded tools fail at every attempt, with a
 // failure of one kind that the breaker counts.
-func (d *drawer) failing(t *rapid.T) Plan {
+func (d *drawer) failing(t *source) Plan {
 	p := Plan{Faults: map[string][]Fault{}}
 	for i := range d.tools {
 		tool := &d.tools[i]
@@ -178,7 +177,7 @@ func (d *drawer) counted(tool *drawnTool) []Fault {
 
 // leave makes the caller go while the first attempt of the main tool is in
 // flight, by a cancel or by its deadline.
-func (d *drawer) leave(t *rapid.T, p *Plan) {
+func (d *drawer) leave(t *source, p *Plan) {
 	name := d.tools[0].name
 	p.Faults[name] = []Fault{{Latency: time.Duration(100+below(t, 156))*time.Millisecond + 70}}
 	at := odd(time.Duration(1+below(t, 90))*time.Millisecond + 10)
@@ -191,7 +190,7 @@ func (d *drawer) leave(t *rapid.T, p *Plan) {
 
 // pause draws a pause: within the cooldown, just before and behind its end, or
 // far behind it.
-func (d *drawer) pause(t *rapid.T) time.Duration {
+func (d *drawer) pause(t *source) time.Duration {
 	c := d.breaker.Cooldown
 	return [...]time.Duration{c + 10, c / 2, c - 20, 2*c + 10, c + c/4, time.Millisecond}[below(t, 6)].Truncate(10) + 10
 }

@@ -2,15 +2,13 @@ package faultsim
 
 import (
 	"time"
-
-	"pgregory.net/rapid"
 )
 
 // calm lets the faults of a schedule stop now and then, and puts actions behind them,
 // with pauses around the times after which the code has to work again. Where the
 // adapter declares such a time it does so in half of the schedules. It comes last, so
 // that no other draw depends on it.
-func (d *drawer) calm(t *rapid.T, s *Schedule) {
+func (d *drawer) calm(t *source, s *Schedule) {
 	if d.stormy || d.mortal(s) || !coin(t) || d.within == 0 && !oneIn(t, 2) {
 		return
 	}
@@ -49,7 +47,7 @@ func (d *drawer) mortal(s *Schedule) bool {
 }
 
 // calmAt draws the instant: within the first action, or some actions later.
-func (d *drawer) calmAt(t *rapid.T) time.Duration {
+func (d *drawer) calmAt(t *source) time.Duration {
 	at := d.moment(t)
 	if coin(t) {
 		at *= 8
@@ -59,7 +57,7 @@ func (d *drawer) calmAt(t *rapid.T) time.Duration {
 
 // recess draws a pause before an action: short, or around a time for which the code
 // may hold an outage against the tool.
-func (d *drawer) recess(t *rapid.T) time.Duration {
+func (d *drawer) recess(t *source) time.Duration {
 	times := []time.Duration{time.Millisecond, d.moment(t), d.p.Budget}
 	if d.within > 0 {
 		times = []time.Duration{time.Millisecond, d.moment(t), d.within, d.within / 2, d.within / 3}

@@ -5,13 +5,12 @@ import (
 	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
-	"pgregory.net/rapid"
 )
 
 // credentials lets, every second time, a tool refuse the credentials of an
 // attempt, twice in a row now and then; or all of them expire at an instant.
 // Actions that run at once have one credential, and one refusal hits them all.
-func (d *drawer) credentials(t *rapid.T, s *Schedule) {
+func (d *drawer) credentials(t *source, s *Schedule) {
 	if !coin(t) {
 		return
 	}

@@ -3,8 +3,6 @@ package faultsim
 import (
 	"fmt"
 	"slices"
-
-	"pgregory.net/rapid"
 )
 
 // turnActions is how many actions a schedule for an escalation has at most.
@@ -25,7 +23,7 @@ func (a *Adapter) validateEscalation() error {
 
 // turn draws actions of which most fail throughout, up to some more than may in a
 // row, with a success between them now and then.
-func (d *drawer) turn(t *rapid.T) Schedule {
+func (d *drawer) turn(t *source) Schedule {
 	s := Schedule{Actions: make([]Plan, d.row+1+below(t, turnActions-d.row))}
 	for i := range s.Actions {
 		if !oneIn(t, 2) {
@@ -37,7 +35,7 @@ func (d *drawer) turn(t *rapid.T) Schedule {
 }
 
 // losing draws an action that fails: by a refusal, or until its attempts are used up.
-func (d *drawer) losing(t *rapid.T) Plan {
+func (d *drawer) losing(t *source) Plan {
 	p := Plan{Faults: map[string][]Fault{}}
 	for i := range d.tools {
 		tool := &d.tools[i]

@@ -6,7 +6,6 @@ import (
 
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
-	"pgregory.net/rapid"
 )
 
 // A drawnModel is what a model on the stage can do wrong.
@@ -63,35 +62,35 @@ func movesFor(l *invariants.Loop, s *Stage) []Move {
 // forLoop draws the faults of the tools, call by call over the run, and how the
 // models misbehave, turn by turn: one request as a rule, now and then a second one
 // behind it, as when the user gives a new instruction.
-func (d *drawer) forLoop(t *rapid.T) Schedule {
+func (d *drawer) forLoop(t *source) Schedule {
 	n := 1
 	if !d.single && oneIn(t, 2) {
 		n = 2
 	}
 	s := Schedule{Actions: make([]Plan, n)}
 	for i := range s.Actions {
-		s.Actions[i] = d.plan(t)
+		s.Actions[i] = d.plan(t.nth(i))
 		for k := range d.models {
-			if turns := d.models[k].turns(t, d); len(turns) > 0 {
+			if turns := d.models[k].turns(t.nth(i).of(d.models[k].name), d); len(turns) > 0 {
 				s.Actions[i].Faults[d.models[k].name] = turns
 			}
 		}
 	}
 	for i := range s.Actions {
 		for _, name := range d.approvers {
-			if leave := d.answers(t, &s.Actions[i]); len(leave) > 0 {
+			if leave := d.answers(t.nth(i).of(name), &s.Actions[i]); len(leave) > 0 {
 				s.Actions[i].Faults[name] = leave
 			}
 		}
 	}
-	d.garnish(t, &s)
+	d.garnish(t.of("garnish"), &s)
 	if d.canary {
-		d.plant(t, &s)
+		d.plant(t.of("plant"), &s)
 	}
-	d.empties(t, &s)
-	d.records(t, &s)
+	d.empties(t.of("empties"), &s)
+	d.records(t.of("records"), &s)
 	for k := range d.models {
-		d.speech(t, &d.models[k], &s)
+		d.speech(t.of("speech").of(d.models[k].name), &d.models[k], &s)
 	}
 	return s
 }
@@ -99,7 +98,7 @@ func (d *drawer) forLoop(t *rapid.T) Schedule {
 // speech lets one reply of a model that streams come in pieces: whole, broken in the
 // middle, or without an end where the model's policy ends it. It draws nothing for
 // other models.
-func (d *drawer) speech(t *rapid.T, m *drawnModel, s *Schedule) {
+func (d *drawer) speech(t *source, m *drawnModel, s *Schedule) {
 	if !m.can(&Fault{Body: 1}) {
 		return
 	}
@@ -125,7 +124,7 @@ func (d *drawer) speech(t *rapid.T, m *drawnModel, s *Schedule) {
 
 // answers draws what an approver answers: in half of the runs everything is granted at
 // once. It never answers only where somebody ends the wait.
-func (d *drawer) answers(t *rapid.T, p *Plan) []Fault {
+func (d *drawer) answers(t *source, p *Plan) []Fault {
 	if coin(t) {
 		return nil
 	}
@@ -151,7 +150,7 @@ func (d *drawer) answers(t *rapid.T, p *Plan) []Fault {
 
 // turns draws what a model does wrong: in half of the runs nothing. Now and then the
 // last fault goes on for some turns.
-func (m *drawnModel) turns(t *rapid.T, d *drawer) []Fault {
+func (m *drawnModel) turns(t *source, d *drawer) []Fault {
 	if coin(t) {
 		return nil
 	}
@@ -171,7 +170,7 @@ func (m *drawnModel) turns(t *rapid.T, d *drawer) []Fault {
 }
 
 // turn draws what a model does wrong in one turn, which is the first one for 0.
-func (m *drawnModel) turn(t *rapid.T, d *drawer, i int) (f Fault) {
+func (m *drawnModel) turn(t *source, d *drawer, i int) (f Fault) {
 	if m.can(&Fault{Class: trace.Reset, Body: 1}) && oneIn(t, 2) {
 		return Fault{Class: [...]trace.Class{trace.Reset, 0}[below(t, 2)], Body: d.latency(t) - 30}
 	}

@@ -2,13 +2,11 @@ package faultsim
 
 import (
 	"slices"
-
-	"pgregory.net/rapid"
 )
 
 // turnPages lets pages succeed among the failures that have been drawn for an action
 // that needs several: without it a streak of failures ends on the first page.
-func (d *drawer) turnPages(t *rapid.T, s *Schedule) {
+func (d *drawer) turnPages(t *source, s *Schedule) {
 	name := d.tools[0].name
 	for i := range s.Actions {
 		faults := s.Actions[i].Faults[name]

@@ -5,12 +5,11 @@ import (
 	"time"
 
 	"github.com/rehearse-go/rehearse/invariants"
-	"pgregory.net/rapid"
 )
 
 // forServed draws calls of a tool under test: two to five, most of them with
 // one key, in turn or at once, with faults of the tools below in the first ones.
-func (d *drawer) forServed(t *rapid.T) Schedule {
+func (d *drawer) forServed(t *source) Schedule {
 	s := Schedule{Actions: make([]Plan, 2+below(t, 4))}
 	for i := range s.Actions {
 		s.Actions[i] = d.servedCall(t, i)
@@ -26,7 +25,7 @@ func (d *drawer) forServed(t *rapid.T) Schedule {
 
 // dies has the process die in one of the first calls: while a tool below is at
 // work or when it has answered, or at a write of the disk.
-func (d *drawer) dies(t *rapid.T, s *Schedule) {
+func (d *drawer) dies(t *source, s *Schedule) {
 	s.AtOnce = false
 	p := &s.Actions[below(t, 2)]
 	p.Deadline, p.Cancel, p.Faults = 0, 0, map[string][]Fault{}
@@ -51,7 +50,7 @@ func (d *drawer) dies(t *rapid.T, s *Schedule) {
 
 // servedCall draws one call. What comes before the third is faulty more often:
 // there is something left to come behind it.
-func (d *drawer) servedCall(t *rapid.T, i int) Plan {
+func (d *drawer) servedCall(t *source, i int) Plan {
 	p := Plan{Faults: map[string][]Fault{}}
 	if d.repeats.By == invariants.ByKey {
 		d.ask(t, &p)
@@ -72,7 +71,7 @@ func (d *drawer) servedCall(t *rapid.T, i int) Plan {
 }
 
 // ask draws the key and the arguments.
-func (d *drawer) ask(t *rapid.T, p *Plan) {
+func (d *drawer) ask(t *source, p *Plan) {
 	if oneIn(t, 2) {
 		p.Key = 1 + below(t, len(d.served.keys))
 	}
@@ -87,7 +86,7 @@ func (d *drawer) ask(t *rapid.T, p *Plan) {
 
 // lull draws the time before a call: within a second, around the lease, just
 // before the key need no longer be known, or long.
-func (d *drawer) lull(t *rapid.T) time.Duration {
+func (d *drawer) lull(t *source) time.Duration {
 	whole := d.repeats.Retention
 	if whole == 0 {
 		whole = 64 * 24 * time.Hour
@@ -101,7 +100,7 @@ func (d *drawer) lull(t *rapid.T) time.Duration {
 
 // servedFaults draws how a tool below answers: now and then with a success that
 // takes its time, in which others can come.
-func (d *drawer) servedFaults(t *rapid.T, tool *drawnTool) []Fault {
+func (d *drawer) servedFaults(t *source, tool *drawnTool) []Fault {
 	faults := make([]Fault, below(t, 4))
 	for n := range faults {
 		f := &faults[n]
@@ -121,7 +120,7 @@ func (d *drawer) servedFaults(t *rapid.T, tool *drawnTool) []Fault {
 }
 
 // dwell has the first call under way for a while, so that others come meanwhile.
-func (d *drawer) dwell(t *rapid.T, p *Plan) {
+func (d *drawer) dwell(t *source, p *Plan) {
 	if len(d.tools) == 0 {
 		return
 	}
@@ -136,7 +135,7 @@ func (d *drawer) dwell(t *rapid.T, p *Plan) {
 
 // departs draws that the caller leaves: at once, or while a tool below is at
 // work. It does so wherever one never answers, since nobody else need end that.
-func (d *drawer) departs(t *rapid.T, p *Plan) {
+func (d *drawer) departs(t *source, p *Plan) {
 	hangs := p.hangs()
 	if !hangs && !oneIn(t, 3) {
 		return

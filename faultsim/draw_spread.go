@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/rehearse-go/rehearse/invariants"
-	"pgregory.net/rapid"
 )
 
 // Together is how many callers fail together where an adapter's jitter must
@@ -39,7 +38,7 @@ func (a *Adapter) validateSpread() error {
 
 // wave draws callers that all fail together, in the same way, until their
 // attempts are used up or some time before.
-func (d *drawer) wave(t *rapid.T) Schedule {
+func (d *drawer) wave(t *source) Schedule {
 	one := Plan{Faults: map[string][]Fault{}}
 	for i := range d.tools {
 		tool := &d.tools[i]

@@ -32,13 +32,18 @@ func drawn(t *testing.T, n int, change func(*Adapter)) []Schedule {
 	change(&a)
 	tools, err := inspect(t, &a)
 	require.NoError(t, err)
-	gen := stormy(&a, tools)
+	d := newDrawer(&a, tools)
+	d.stormy = true
 	list := make([]Schedule, n)
 	for i := range list {
-		list[i] = gen.Example(int(trialSeed(nameSeed(t.Name()), i)))
+		list[i] = d.draw(seeded(trialSeed(nameSeed(t.Name()), i)))
 	}
 	return list
 }
+
+// swarmed is the share of schedules that have a kind of fault on: all that have
+// them all, and half of the others.
+const swarmed = 3.0 / 4
 
 // rare bounds a count of n draws with probability p by six deviations.
 func rare(t *testing.T, what string, got int, n float64, p float64) {
@@ -93,7 +98,8 @@ func TestEveryClassIsDrawn(t *testing.T) {
 			require.Greater(t, classes[c], faults/200, "%v", c)
 		}
 	}
-	rare(t, "a retried answer", retried, float64(faults), 7.0/8)
+	// Of what the swarm leaves both lists have something as a rule.
+	require.InDelta(t, 7.0/8, float64(retried)/float64(faults), 0.03)
 	require.Greater(t, done, faults/20, "replies that are lost after the work is done")
 	require.Greater(t, hangs, faults/20)
 }
@@ -141,12 +147,12 @@ func TestDrawnOptionsComeAsOftenAsDeclared(t *testing.T) {
 	}
 	rare(t, "several actions", int(several), draws, 1.0/8)
 	rare(t, "at once", int(atOnce), several, 1.0/2)
-	rare(t, "a deadline", int(deadlines), plans, 1.0/4)
-	rare(t, "a cancel", int(cancels), plans, 3.0/4/8)
+	rare(t, "a deadline", int(deadlines), plans, swarmed/4)
+	rare(t, "a cancel", int(cancels), plans, (1-swarmed/3)*swarmed/8)
 	require.Positive(t, before)
-	rare(t, "a latency", int(latencies), answers, 1.0/2)
-	rare(t, "a hint", int(hints), hintable, 1.0/2)
-	rare(t, "a cancel by attempt", int(faultCancels), faults, 1.0/8)
+	rare(t, "a latency", int(latencies), answers, swarmed/2)
+	rare(t, "a hint", int(hints), hintable, swarmed/2)
+	rare(t, "a cancel by attempt", int(faultCancels), faults, swarmed/8)
 }
 
 func TestDrawnCancelsHitEachPhase(t *testing.T) {
@@ -201,7 +207,7 @@ func TestDrawnLatenciesLieAroundTheAttemptsTime(t *testing.T) {
 
 func TestBelowIsEvenAndShrinksToZero(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 7, 10, 17} {
-		gen := rapid.Custom(func(t *rapid.T) int { return below(t, n) })
+		gen := rapid.Custom(func(t *rapid.T) int { return below(&source{rapid: t}, n) })
 		counts := make([]int, n)
 		for i := range draws {
 			counts[gen.Example(int(trialSeed(1, i)))]++

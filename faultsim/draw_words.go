@@ -5,14 +5,12 @@ import (
 	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
-	"pgregory.net/rapid"
 )
 
 // garnish adds what is rare to a schedule that has been drawn: the words and
-// the packing of errors, and when work is done. Most failures look like themselves. It comes last, so
-// that a trial's draws up to here do not depend on it.
-func (d *drawer) garnish(t *rapid.T, s *Schedule) {
-	defer d.spells(t, s)
+// the packing of errors, and when work is done. Most failures look like themselves.
+func (d *drawer) garnish(t *source, s *Schedule) {
+	defer d.spells(t.of("spells"), s)
 	for i := range s.Actions {
 		for n := range d.tools {
 			tool := &d.tools[n]
@@ -20,9 +18,10 @@ func (d *drawer) garnish(t *rapid.T, s *Schedule) {
 			if len(faults) > longestGarnished {
 				continue // an overflow needs plain failures, and many
 			}
+			own := t.nth(i).of(tool.name)
 			for n := range faults {
-				f := &faults[n]
-				if !f.Hang && f.class() != trace.OK && oneIn(t, 3) {
+				f, t := &faults[n], own.nth(n)
+				if !f.Hang && f.class() != trace.OK && d.may(words) && oneIn(t, 3) {
 					tool.words(t, f)
 				}
 				if f.Done && coin(t) {
@@ -37,7 +36,7 @@ const longestGarnished = 17 // as many as a streak has
 
 // words gives a failing answer, where the tool can, the words of a lie or a
 // packing.
-func (t *drawnTool) words(r *rapid.T, f *Fault) {
+func (t *drawnTool) words(r *source, f *Fault) {
 	g := *f
 	if coin(r) {
 		g.Say = lies[below(r, len(lies))]
@@ -52,7 +51,7 @@ func (t *drawnTool) words(r *rapid.T, f *Fault) {
 // work draws when the work of a lost reply is done: before the caller sees the
 // outcome, just after it, in the wait that follows or long after it. Of a call
 // with a key it may be delivered twice. The instants keep off all others.
-func (d *drawer) work(t *rapid.T, f *Fault, n int) {
+func (d *drawer) work(t *source, f *Fault, n int) {
 	_, hi := d.p.Backoff.Window(n, 0)
 	seen := d.seen(f)
 	at := [...]time.Duration{seen / 2, seen + 10, seen + min(hi, time.Hour)/2, 2*seen + 2*min(hi, time.Hour) + time.Second}[below(t, 4)]
@@ -62,22 +61,26 @@ func (d *drawer) work(t *rapid.T, f *Fault, n int) {
 
 // serial lets, every second time that actions run at once, a tool serve one call
 // at a time.
-func (d *drawer) serial(t *rapid.T, s *Schedule) {
+func (d *drawer) serial(t *source, s *Schedule) {
 	if s.AtOnce && len(d.tools) > 0 && coin(t) {
 		s.Serial = []string{d.tools[below(t, len(d.tools))].name}
 	}
 }
 
-// spells draws, now and then, an outage or a quota of a tool, in place of a part
+// spells draws, now and then, an outage, a quota or a bucket of a tool, in place of a part
 // of its own faults.
-func (d *drawer) spells(t *rapid.T, s *Schedule) {
-	if len(d.tools) == 0 || !oneIn(t, 4) {
+func (d *drawer) spells(t *source, s *Schedule) {
+	if len(d.tools) == 0 || !d.may(spells) || !oneIn(t, 4) {
 		return
 	}
 	tool := &d.tools[below(t, len(d.tools))]
 	quota := Quota{Tool: tool.name, N: 1 + below(t, 3), Per: time.Duration(1+below(t, 16)) * time.Second}
 	if over := quota.over(0); coin(t) && tool.can(&over) {
-		s.Quotas = []Quota{quota}
+		if coin(t) {
+			s.Buckets = []Bucket{{tool.name, quota.N, quota.Per}}
+		} else {
+			s.Quotas = []Quota{quota}
+		}
 		return
 	}
 	if f := tool.down(); f.Class != 0 {
@@ -97,7 +100,7 @@ func (t *drawnTool) down() Fault {
 }
 
 // coinOr is nothing or d.
-func coinOr(t *rapid.T, d time.Duration) time.Duration {
+func coinOr(t *source, d time.Duration) time.Duration {
 	if coin(t) {
 		return 0
 	}

@@ -117,9 +117,8 @@ func (c *check) prepare() error {
 	if err != nil {
 		return err
 	}
-	c.drawer = newDrawer(c.a, tools)
-	c.gen = c.drawer.schedules()
-	return nil
+	c.drawer, err = drawerFor(c.a, tools)
+	return err
 }
 
 // failure is that of trial n.

@@ -247,11 +247,12 @@ type Schedule struct {
 	// order is data, instead of one after another.
 	AtOnce bool
 
-	// Outages and Quotas are what a tool does by the time, and not by the
-	// number of the attempt. An outage goes before a quota, and that before
-	// the attempt's own fault.
+	// Outages, Quotas and Buckets are what a tool does by the time, and not by
+	// the number of the attempt. An outage goes before a bucket, that before a
+	// quota, and that before the attempt's own fault.
 	Outages []Outage
 	Quotas  []Quota
+	Buckets []Bucket
 
 	// Jitter pins the numbers of [Stage.Jitter] to one end.
 	Jitter JitterPin

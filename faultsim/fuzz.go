@@ -8,8 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/rehearse-go/rehearse/trace"
 )
 
@@ -107,7 +105,7 @@ func (z *fuzzer) play(t *testing.T, input []byte) {
 		c.replayCase(k)
 		return
 	}
-	s := decode(t, c.gen, input)
+	s := decode(c.drawer, input)
 	x := c.newTrial(&s, z.spent)
 	x.drawn = true
 	r := c.judge(watched(t, x))
@@ -124,14 +122,14 @@ func (z *fuzzer) check(t *testing.T) (*check, error) {
 	c := &check{t: t}
 	p := &z.property
 	c.name, c.a, c.set, c.invs, c.content, c.beside = p.name, p.a, p.set, p.invs, p.content, p.beside
-	if p.gen == nil {
+	if p.drawer == nil {
 		calmCollector()
 		if err := c.prepare(); err != nil {
 			return nil, err
 		}
-		p.drawer, p.gen = c.drawer, c.gen
+		p.drawer = c.drawer
 	}
-	c.drawer, c.gen = p.drawer, p.gen
+	c.drawer = p.drawer
 	return c, nil
 }
 
@@ -157,58 +155,8 @@ func (z *fuzzer) failed(c *check, f *failure) {
 }
 
 // decode is the schedule that an input stands for.
-func decode(t *testing.T, gen *rapid.Generator[Schedule], input []byte) (s Schedule) {
-	t.Helper()
-	for spare := spareDecisions; ; spare *= 8 {
-		if draw(t, gen, decisions(input, spare), &s, spare > mostDecisions) {
-			return s
-		}
-	}
+func decode(d *drawer, bytes []byte) Schedule {
+	return d.draw(&source{input: &input{bytes: bytes[:min(len(bytes), longestInput)]}})
 }
 
-const (
-	longestInput   = 4 << 10 // bytes that are read
-	spareDecisions = 1 << 8
-	mostDecisions  = 1 << 20
-)
-
-// draw draws a schedule from rapid's words, and reports whether they were enough.
-// What else stops the drawing is thrown in the last try.
-func draw(t *testing.T, gen *rapid.Generator[Schedule], words []byte, s *Schedule, last bool) (enough bool) {
-	t.Helper()
-	one := rapid.Custom(func(t *rapid.T) fromBits {
-		*s = gen.Draw(t, "schedule")
-		return fromBits{}
-	})
-	rapid.MakeFuzz(func(t *rapid.T) {
-		defer func() {
-			if !enough && !last {
-				_ = recover()
-			}
-		}()
-		one.Draw(t, "schedule")
-		enough = true
-	})(t, words)
-	return enough
-}
-
-// fromBits is what rapid logs of a schedule, whose text the report has.
-type fromBits struct{}
-
-func (fromBits) GoString() string { return "from the bits of the input" }
-
-// decisions turns an input into what rapid draws from, and spare zeros behind it.
-// Rapid takes a word of 64 bits for each draw, and of it as many low bits as it
-// needs; a decision needs one. So word i is the input from bit i on, the bits of a
-// byte from the highest down.
-func decisions(input []byte, spare int) []byte {
-	input = input[:min(len(input), longestInput)]
-	n := 8 * len(input)
-	words := make([]byte, 8*(n+spare))
-	word := uint64(0)
-	for i := n - 1; i >= 0; i-- {
-		word = word<<1 | uint64(input[i/8]>>(7-i%8)&1)
-		binary.LittleEndian.PutUint64(words[8*i:], word)
-	}
-	return words
-}
+const longestInput = 4 << 10 // bytes that are read

@@ -22,7 +22,7 @@ func BenchmarkDecode(b *testing.B) {
 		seeds := z.seeds()
 		z.play(t, seeds[0])
 		for n := 0; b.Loop(); n++ {
-			decode(t, z.property.gen, seeds[n%len(seeds)])
+			decode(z.property.drawer, seeds[n%len(seeds)])
 		}
 	})
 }

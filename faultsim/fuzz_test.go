@@ -21,16 +21,16 @@ func generator(t *testing.T) *fuzzer {
 }
 
 func TestEveryInputIsASchedule(t *testing.T) {
-	gen := generator(t).property.gen
+	d := generator(t).property.drawer
 	for _, x := range []struct{ name, input, want string }{
 		{"no input", "", "rehearse schedule 1\naction\n"},
-		{"a short one", "\x07", "rehearse schedule 1\naction\n  weather 1 transient\n"},
+		{"a short one", "\x07", "rehearse schedule 1\naction\n  weather 1 transient\n  weather 2 transient\n"},
 		{"long after the last decision", strings.Repeat("\x00", 2*longestInput), "rehearse schedule 1\naction\n"},
 	} {
-		s := decode(t, gen, []byte(x.input))
+		s := decode(d, []byte(x.input))
 		assert.Equal(t, x.want, s.String(), x.name)
 	}
-	ones := decode(t, gen, []byte(strings.Repeat("\xff", longestInput)))
+	ones := decode(d, []byte(strings.Repeat("\xff", longestInput)))
 	require.NotEmpty(t, ones.Actions)
 }
 
@@ -38,12 +38,12 @@ func TestEveryInputIsASchedule(t *testing.T) {
 func TestAChangedBitIsAChangeOfTheSchedule(t *testing.T) {
 	z := generator(t)
 	input := z.seeds()[1]
-	was := strings.Split(decode(t, z.property.gen, input).String(), "\n")
+	was := strings.Split(decode(z.property.drawer, input).String(), "\n")
 	changed := map[string]bool{}
 	for i := range 8 * 8 {
 		other := append([]byte(nil), input...)
 		other[i/8] ^= 0x80 >> (i % 8)
-		changed[decode(t, z.property.gen, other).String()] = true
+		changed[decode(z.property.drawer, other).String()] = true
 	}
 	require.Greater(t, len(changed), 20, "of 64 bits, from %d lines", len(was))
 }

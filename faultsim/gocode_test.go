@@ -41,7 +41,7 @@ func TestGoCodeRoundTrips(t *testing.T) {
 func evaluate(e ast.Expr, v reflect.Value) {
 	lit, ok := e.(*ast.CompositeLit)
 	if !ok {
-		v.Set(reflect.ValueOf(constant(e, v.Type())).Convert(v.Type()))
+		v.Set(reflect.ValueOf(evaluated(e, v.Type())).Convert(v.Type()))
 		return
 	}
 	if v.Kind() == reflect.Map {
@@ -55,7 +55,7 @@ func evaluate(e ast.Expr, v reflect.Value) {
 		case reflect.Map:
 			element := reflect.New(v.Type().Elem()).Elem()
 			evaluate(pair.Value, element)
-			v.SetMapIndex(reflect.ValueOf(constant(pair.Key, v.Type().Key())), element)
+			v.SetMapIndex(reflect.ValueOf(evaluated(pair.Key, v.Type().Key())), element)
 		case reflect.Slice:
 			element := reflect.New(v.Type().Elem()).Elem()
 			evaluate(item, element)
@@ -64,7 +64,7 @@ func evaluate(e ast.Expr, v reflect.Value) {
 	}
 }
 
-func constant(e ast.Expr, as reflect.Type) any {
+func evaluated(e ast.Expr, as reflect.Type) any {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		if e.Kind == token.STRING {
@@ -81,9 +81,9 @@ func constant(e ast.Expr, as reflect.Type) any {
 	case *ast.Ident:
 		return e.Name == "true"
 	case *ast.UnaryExpr:
-		return -constant(e.X, as).(int64)
+		return -evaluated(e.X, as).(int64)
 	case *ast.BinaryExpr:
-		x, y := constant(e.X, as).(int64), constant(e.Y, as).(int64)
+		x, y := evaluated(e.X, as).(int64), evaluated(e.Y, as).(int64)
 		if e.Op == token.ADD {
 			return x + y
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rehearse-go/rehearse/internal/double"
 	"github.com/rehearse-go/rehearse/invariants"
-	"pgregory.net/rapid"
 )
 
 // Hit tells that the code under test answers a call of the tool without making
@@ -104,7 +103,7 @@ func (a *Adapter) validateCache() error {
 // that what a cache has kept is asked for: at once, and with pauses around the
 // times for which it may be served. It comes last, so that no other draw depends
 // on it.
-func (d *drawer) lookups(t *rapid.T, s *Schedule) {
+func (d *drawer) lookups(t *source, s *Schedule) {
 	if d.cache == nil || d.single || !coin(t) {
 		return
 	}
@@ -118,7 +117,7 @@ func (d *drawer) lookups(t *rapid.T, s *Schedule) {
 
 // kept is a pause around the times of the cache. Its odd nanoseconds keep it off
 // their very instants.
-func (d *drawer) kept(t *rapid.T) time.Duration {
+func (d *drawer) kept(t *source) time.Duration {
 	ttl := []time.Duration{0, d.cache.FailureTTL, d.cache.TTL}[below(t, 3)]
 	return max(0, ttl+[...]time.Duration{0, -time.Second, time.Second, ttl}[below(t, 4)]).Truncate(10)
 }

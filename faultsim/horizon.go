@@ -87,5 +87,10 @@ func (x *trial) horizon() time.Duration {
 			add(x.s.Quotas[i].Per)
 		}
 	}
+	for i := range x.s.Buckets {
+		for range min(attempts, 64) { // and for a token
+			add(x.s.Buckets[i].Every)
+		}
+	}
 	return 2*sum + time.Minute + 977
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
-	"pgregory.net/rapid"
 )
 
 // CanaryWords are the words of a failure that tells what it must not: a
@@ -54,7 +53,7 @@ func (x *trial) observe(out any, err error) (seen any) {
 
 // plant puts canaries, or an order, into the words of failures, where the tool can say them:
 // in half of the actions all failures say them, so that the last one does.
-func (d *drawer) plant(t *rapid.T, s *Schedule) {
+func (d *drawer) plant(t *source, s *Schedule) {
 	for i := range s.Actions {
 		if !coin(t) {
 			continue

@@ -81,7 +81,7 @@ func (c *check) differ(s *Schedule, a, b *trace.Trace) *trace.Difference {
 // clocked reports whether what happens may depend on when: by the schedule, or by
 // a limit of the code's.
 func (c *check) clocked(s *Schedule) bool {
-	if len(s.Actions) > 1 || len(s.Outages)+len(s.Quotas)+len(s.Expiries) > 0 || s.Calm > 0 || c.a.Policy.Budget > 0 || c.beside != nil || c.a.served != nil {
+	if len(s.Actions) > 1 || len(s.Outages)+len(s.Quotas)+len(s.Buckets)+len(s.Expiries) > 0 || s.Calm > 0 || c.a.Policy.Budget > 0 || c.beside != nil || c.a.served != nil {
 		return true
 	}
 	for _, p := range s.Actions {

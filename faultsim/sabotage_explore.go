@@ -131,8 +131,9 @@ func newSabotage(t *testing.T, a *Adapter, test *Test) (*sabotage, error) {
 		return nil, err
 	}
 	c := newCheck(t, a, set)
-	c.drawer = newDrawer(a, tools)
-	c.gen = c.drawer.schedules()
+	if c.drawer, err = drawerFor(a, tools); err != nil {
+		return nil, err
+	}
 	return &sabotage{c: c, test: test, sins: sinsOf(a), occasions: map[*sin][]Schedule{}}, nil
 }
 

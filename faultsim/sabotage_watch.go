@@ -257,7 +257,7 @@ func (c *visit) planned(n int) Fault {
 // tool answers.
 func (c *visit) disturbed() bool {
 	sched := c.s.climate.s
-	return len(sched.Outages)+len(sched.Quotas)+len(sched.Serial) > 0 ||
+	return len(sched.Outages)+len(sched.Quotas)+len(sched.Buckets)+len(sched.Serial) > 0 ||
 		c.s.issuer != nil && c.lane.o.Class == trace.Unauthenticated ||
 		c.s.definitions[c.t.name] != nil && c.lane.o.Class == trace.Invalid || c.s.sessions[c.t.name] != nil
 }

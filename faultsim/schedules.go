@@ -28,5 +28,9 @@ func Schedules(t *testing.T, a Adapter) *rapid.Generator[Schedule] {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	return newDrawer(&a, tools).schedules()
+	d, err := drawerFor(&a, tools)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return d.schedules()
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rehearse-go/rehearse/internal/double"
 	"github.com/rehearse-go/rehearse/trace"
-	"pgregory.net/rapid"
 )
 
 // Sessions are the sessions with a tool: connections that are opened, lost and
@@ -264,7 +263,7 @@ func (a *Adapter) validateSession() error {
 
 // losses lets, every second time, a session be lost with an early attempt, and
 // now and then be out of reach for a while, so that dials fail.
-func (d *drawer) losses(t *rapid.T, s *Schedule) {
+func (d *drawer) losses(t *source, s *Schedule) {
 	if !coin(t) {
 		return
 	}

@@ -146,6 +146,7 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 func with(s Schedule, change func(*Schedule)) Schedule {
 	c := s
 	c.Actions, c.Outages, c.Quotas = slices.Clone(s.Actions), slices.Clone(s.Outages), slices.Clone(s.Quotas)
+	c.Buckets = slices.Clone(s.Buckets)
 	c.Serial, c.Expiries = slices.Clone(s.Serial), slices.Clone(s.Expiries)
 	for i := range c.Actions {
 		faults := make(map[string][]Fault, len(c.Actions[i].Faults))

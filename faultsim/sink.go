@@ -12,7 +12,6 @@ import (
 	"github.com/rehearse-go/rehearse/internal/double"
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
-	"pgregory.net/rapid"
 )
 
 // Sink puts a place on the stage to which the code under test writes its
@@ -181,7 +180,7 @@ func (a *Adapter) validateSinks() error {
 
 // records draws, in half of the actions, what becomes of the first records to
 // each sink. It comes last, so that no other draw depends on it.
-func (d *drawer) records(t *rapid.T, s *Schedule) {
+func (d *drawer) records(t *source, s *Schedule) {
 	for i := range s.Actions {
 		for n := range d.sinks {
 			if !coin(t) {
@@ -201,7 +200,7 @@ func (d *drawer) records(t *rapid.T, s *Schedule) {
 type drawnSink struct{ invariants.Sink }
 
 // draw is what becomes of one record: as often well as badly.
-func (k *drawnSink) draw(t *rapid.T) Fault {
+func (k *drawnSink) draw(t *source) Fault {
 	slow := (k.Wait + [...]time.Duration{-k.Wait / 2, time.Second, time.Minute}[below(t, 3)]).Truncate(10) + 30
 	switch below(t, 8) {
 	case 0:

@@ -115,9 +115,9 @@ func BenchmarkDrawnSchedule(b *testing.B) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		gen := newDrawer(&a, tools).schedules()
+		d := newDrawer(&a, tools)
 		for n := 0; b.Loop(); n++ {
-			gen.Example(n + 1)
+			d.draw(seeded(trialSeed(1, n)))
 		}
 	})
 }
@@ -132,7 +132,7 @@ func BenchmarkWorkers(b *testing.B) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.gen = newDrawer(&a, tools).schedules()
+		c.drawer = newDrawer(&a, tools)
 		for b.Loop() {
 			if n, r := c.firstFailing(0, c.set.trials); r != nil {
 				t.Fatalf("trial %d failed", n)

@@ -61,13 +61,15 @@ func (q *Quota) over(at time.Duration) Fault {
 	return Fault{Class: trace.Throttled, Hint: q.end(at) - at}
 }
 
-// A climate is what changes with the time in one trial: the schedule's outages
-// and quotas, and the calls that have used the quotas up.
+// A climate is what changes with the time in one trial: the schedule's outages,
+// quotas and buckets, and the calls that have used them up.
 type climate struct {
 	s     *Schedule
 	begun bool
 	begin time.Time
 	used  []usage // by number of the quota
+
+	levels []level // by number of the bucket
 }
 
 type usage struct {
@@ -99,6 +101,9 @@ func (c *climate) faultAt(at time.Duration, is func(name string) bool, f Fault) 
 		if q := &c.s.Quotas[i]; is(q.Tool) && !c.grants(i, q, at) {
 			over = f.despite(q.over(at))
 		}
+	}
+	if wait := c.waits(is, at); wait > 0 {
+		over = f.despite(Fault{Class: trace.Throttled, Hint: wait})
 	}
 	return over
 }
@@ -152,6 +157,15 @@ func (s *Stage) spellsFit(sched *Schedule) error {
 			return err
 		}
 	}
+	for i := range sched.Buckets {
+		b := &sched.Buckets[i]
+		if err := b.validate(); err != nil {
+			return fmt.Errorf("faultsim: %w", err)
+		}
+		if err := s.spellFits(b.Tool, Throttle(b.Every), "a bucket"); err != nil {
+			return err
+		}
+	}
 	switch {
 	case sched.Jitter == JitterLoose:
 	case !slices.Contains(jitterPins, sched.Jitter):
@@ -189,8 +203,8 @@ func (s *Stage) spellFits(name string, f Fault, what string) error {
 	return nil
 }
 
-// ExpectFirst is [Expect] for the first action of a schedule, with the outages
-// and quotas that the schedule has for [Main].
+// ExpectFirst is [Expect] for the first action of a schedule, with the outages,
+// quotas and buckets that the schedule has for [Main].
 func ExpectFirst(p invariants.Policy, s Schedule) (Expectation, bool) {
 	return expect(p, s.plans()[0], &s, 1)
 }
@@ -225,6 +239,9 @@ func (pl *player) spell(f Fault, n int, at time.Duration) Fault {
 			f = f.despite(q.over(at))
 		}
 	}
+	if wait, _ := pl.tokens(pl.path); wait > 0 {
+		f = f.despite(Throttle(wait))
+	}
 	return f
 }
 
@@ -243,7 +260,7 @@ func (pl *player) outage(at time.Duration) bool {
 }
 
 // changes lists the instants between two at which an outage begins or ends, or
-// a window of a quota does: an attempt just before sees something else than one
+// a window of a quota does, or a bucket gets a token: an attempt just before sees something else than one
 // at the instant.
 func (pl *player) changes(lo, hi time.Duration) []time.Duration {
 	if pl.sched == nil {
@@ -261,6 +278,10 @@ func (pl *player) changes(lo, hi time.Duration) []time.Duration {
 	}
 	for i := range pl.sched.Quotas {
 		add(pl.sched.Quotas[i].end(lo))
+	}
+	_, tokens := pl.tokens(pl.path)
+	for _, at := range tokens {
+		add(at)
 	}
 	for _, at := range pl.sched.Expiries {
 		add(at)

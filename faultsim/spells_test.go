@@ -157,10 +157,11 @@ func TestSpellsShrinkAway(t *testing.T) {
 }
 
 func TestSpellsAreDrawnNowAndThen(t *testing.T) {
-	outages, quotas := 0, 0
+	outages, quotas, buckets := 0, 0, 0
 	for _, s := range drawn(t, draws, func(*Adapter) {}) {
 		outages += len(s.Outages)
 		quotas += len(s.Quotas)
+		buckets += len(s.Buckets)
 		for i := range s.Outages {
 			require.NoError(t, s.Outages[i].validate())
 		}
@@ -168,8 +169,9 @@ func TestSpellsAreDrawnNowAndThen(t *testing.T) {
 			require.NoError(t, s.Quotas[i].validate())
 		}
 	}
-	rare(t, "outages", outages, draws, 1.0/32)
-	rare(t, "quotas", quotas, draws, 1.0/32)
+	rare(t, "outages", outages, draws, swarmed/32)
+	rare(t, "quotas", quotas, draws, swarmed/64)
+	rare(t, "buckets", buckets, draws, swarmed/64)
 }
 
 // An expectation knows the time at which each attempt comes, jitter included.

@@ -26,7 +26,7 @@ func fed(workers, room int, load float64, calls int, times func(r *rand.Rand, wa
 	return st, refused
 }
 
-func fixed(*rand.Rand, int) time.Duration { return time.Second }
+func steady(*rand.Rand, int) time.Duration { return time.Second }
 
 // The line is that of the textbooks: M/M/1 and M/M/c by Erlang's formula C, M/D/1 by
 // that of Pollaczek and Khinchine, and M/M/c/c, which has no line, by Erlang's B.
@@ -42,7 +42,7 @@ func TestStationIsTheQueueOfTheTextbooks(t *testing.T) {
 		{"M/M/1", 1, 0.5, ExponentialTimes(time.Second), 0.5 / (1 - 0.5) * service},
 		{"M/M/4", 4, 0.7, ExponentialTimes(time.Second), erlangC(4, 2.8) / (4 - 2.8) * service},
 		{"M/M/10", 10, 0.8, ExponentialTimes(time.Second), erlangC(10, 8) / (10 - 8) * service},
-		{"M/D/1", 1, 0.7, fixed, 0.7 / (2 * (1 - 0.7)) * service},
+		{"M/D/1", 1, 0.7, steady, 0.7 / (2 * (1 - 0.7)) * service},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			st, refused := fed(c.workers, -1, c.load, calls, c.times)

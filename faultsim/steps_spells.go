@@ -17,6 +17,11 @@ func simplerSpells(s Schedule, yield func(Schedule) bool) bool {
 			return false
 		}
 	}
+	for i := range s.Buckets {
+		if !yield(with(s, func(c *Schedule) { c.Buckets = slices.Delete(c.Buckets, i, i+1) })) {
+			return false
+		}
+	}
 	if s.Jitter != JitterLoose && !yield(with(s, func(c *Schedule) { c.Jitter = JitterLoose })) {
 		return false
 	}
@@ -36,7 +41,7 @@ func simplerSpells(s Schedule, yield func(Schedule) bool) bool {
 	return s.Calm == 0 || yield(with(s, func(c *Schedule) { c.Calm = 0 }))
 }
 
-// rounderSpells makes the times of outages and quotas rounder. An outage that
+// rounderSpells makes the times of outages, quotas and buckets rounder. An outage that
 // begins at once is rounder than any other.
 func rounderSpells(s Schedule, yield func(Schedule) bool) bool {
 	for i, o := range s.Outages {
@@ -49,6 +54,14 @@ func rounderSpells(s Schedule, yield func(Schedule) bool) bool {
 	}
 	for i, q := range s.Quotas {
 		if !shorter(s, q.Per, func(c *Schedule) *time.Duration { return &c.Quotas[i].Per }, 0, yield) {
+			return false
+		}
+	}
+	for i, b := range s.Buckets {
+		if b.Burst > 1 && !yield(with(s, func(c *Schedule) { c.Buckets[i].Burst = 1 })) {
+			return false
+		}
+		if !shorter(s, b.Every, func(c *Schedule) *time.Duration { return &c.Buckets[i].Every }, 0, yield) {
 			return false
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rehearse-go/rehearse/internal/double"
 	"github.com/rehearse-go/rehearse/trace"
-	"pgregory.net/rapid"
 )
 
 // validBody reports what makes a body in pieces unplayable.
@@ -63,9 +62,9 @@ func (x *exchange) halfway(f *Fault) (*http.Response, error) {
 }
 
 // streams lets the bodies of HTTP tools that have such come in pieces: of
-// answers that break or hang, and of the success behind them. It comes after
-// everything else of a schedule, and draws nothing for other tools.
-func (d *drawer) streams(t *rapid.T, s *Schedule) {
+// answers that break or hang, and of the success behind them. It
+// draws nothing for other tools.
+func (d *drawer) streams(t *source, s *Schedule) {
 	for n := range d.tools {
 		tool := &d.tools[n]
 		if !tool.can(&Fault{Body: 1}) {
@@ -76,8 +75,9 @@ func (d *drawer) streams(t *rapid.T, s *Schedule) {
 			if len(faults) > longestGarnished {
 				continue
 			}
+			t := t.nth(i).of(tool.name)
 			for n := range faults {
-				d.stream(t, tool, &faults[n])
+				d.stream(t.nth(n), tool, &faults[n])
 			}
 			if oneIn(t, 4) && s.Actions[i].Faults != nil {
 				s.Actions[i].Faults[tool.name] = append(faults, Fault{Body: d.latency(t) - 30})
@@ -88,7 +88,7 @@ func (d *drawer) streams(t *rapid.T, s *Schedule) {
 
 // stream lets the body of one answer come in pieces. What it planned of words
 // and work does not go with that.
-func (d *drawer) stream(t *rapid.T, tool *drawnTool, f *Fault) {
+func (d *drawer) stream(t *source, tool *drawnTool, f *Fault) {
 	g := Fault{Class: f.Class, Hang: f.Hang, Latency: f.Latency, Cancel: f.Cancel, Deaf: f.Deaf, Body: 1}
 	if (f.Hang || f.class() != trace.OK) && tool.can(&g) && g.validBody() == nil && coin(t) {
 		g.Body = d.latency(t) - 30

@@ -22,6 +22,7 @@ const scheduleHeader = "rehearse schedule 1"
 //	action after=30s cancel=1.5s
 //	outage weather from=1s to=3s transient
 //	quota weather 3 per=1m0s
+//	bucket weather 5 every=200ms
 //	jitter greatest
 //	seed 7
 //	serial weather
@@ -216,6 +217,8 @@ func (p *parser) read(line string) error {
 		return p.outage(words)
 	case words[0] == "quota" && !indented(line):
 		return p.quota(words)
+	case words[0] == "bucket" && !indented(line):
+		return p.bucket(words)
 	case words[0] == "jitter" && !indented(line):
 		return p.jitter(words)
 	case words[0] == "seed" && !indented(line):
@@ -233,7 +236,7 @@ func (p *parser) read(line string) error {
 		p.s.AtOnce = true
 		return nil
 	case !indented(line):
-		return p.errorf("unknown word %q: a line begins with action, outage, quota, jitter, seed, serial, expiry, calm or at-once, or is indented below an action", words[0])
+		return p.errorf("unknown word %q: a line begins with action, outage, quota, bucket, jitter, seed, serial, expiry, calm or at-once, or is indented below an action", words[0])
 	}
 	return p.fault(words)
 }

@@ -22,6 +22,11 @@ func (s *Schedule) writeSpells(b *strings.Builder) {
 		option(b, "per", q.Per)
 		b.WriteString("\n")
 	}
+	for _, k := range s.Buckets {
+		fmt.Fprintf(b, "bucket %s %d", wordText(k.Tool), k.Burst)
+		option(b, "every", k.Every)
+		b.WriteString("\n")
+	}
 	if s.Jitter != JitterLoose {
 		b.WriteString("jitter " + string(s.Jitter) + "\n")
 	}

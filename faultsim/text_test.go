@@ -73,6 +73,10 @@ func anySchedule() *rapid.Generator[Schedule] {
 			per := rapid.Int64Range(1, math.MaxInt64).Draw(t, "per")
 			s.Quotas = append(s.Quotas, Quota{name.Draw(t, "tool"), rapid.IntRange(1, maxAttempt).Draw(t, "n"), time.Duration(per)})
 		}
+		for range rapid.IntRange(0, 2).Draw(t, "buckets") {
+			every := rapid.Int64Range(1, math.MaxInt64).Draw(t, "every")
+			s.Buckets = append(s.Buckets, Bucket{name.Draw(t, "tool"), rapid.IntRange(1, maxAttempt).Draw(t, "n"), time.Duration(every)})
+		}
 		s.Jitter = rapid.SampledFrom(jitterPins).Draw(t, "jitter")
 		s.Seed = rapid.Uint64().Draw(t, "seed")
 		s.Serial = rapid.SliceOfNDistinct(name, 0, 2, rapid.ID).Draw(t, "serial")

@@ -163,6 +163,6 @@ func TestOddErrorsAreDrawnSeldom(t *testing.T) {
 			}
 		}
 	}
-	rare(t, "words", say, float64(failures), 1.0/16)
-	rare(t, "packings", wrap, float64(failures), 1.0/16)
+	rare(t, "words", say, float64(failures), swarmed/16)
+	rare(t, "packings", wrap, float64(failures), swarmed/16)
 }

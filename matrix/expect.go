@@ -26,7 +26,7 @@ func (s *Setting) wants(r *Row, sched faultsim.Schedule) (faultsim.Expectation, 
 // is for the code to say, and so it is where a retry of it may wait for other
 // actions at a serial tool: then anything fits that breaks no rule.
 func (s *Setting) expect(sched faultsim.Schedule) (faultsim.Expectation, bool) {
-	if len(sched.Actions) > 1 && (len(sched.Quotas) > 0 || len(sched.Serial) > 0 && fails(&sched.Actions[0])) {
+	if len(sched.Actions) > 1 && (len(sched.Quotas)+len(sched.Buckets) > 0 || len(sched.Serial) > 0 && fails(&sched.Actions[0])) {
 		return faultsim.Expectation{Most: anything}, true
 	}
 	if h := s.Policy.Hedge; h.Max > 1 && slow(&sched, h.After) {
@@ -61,7 +61,7 @@ func disturbed(s *faultsim.Schedule) bool {
 			return true
 		}
 	}
-	return len(s.Outages)+len(s.Quotas) > 0
+	return len(s.Outages)+len(s.Quotas)+len(s.Buckets) > 0
 }
 
 // slow reports whether an attempt may take so long that it is hedged.
@@ -111,6 +111,9 @@ func speaksOf(s *faultsim.Schedule) []string {
 	for _, q := range s.Quotas {
 		names = append(names, q.Tool)
 	}
+	for _, b := range s.Buckets {
+		names = append(names, b.Tool)
+	}
 	names = append(names, s.Serial...)
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -123,12 +126,15 @@ func ofMain(s faultsim.Schedule, main string) faultsim.Schedule {
 		faults := s.Actions[i].Faults
 		s.Actions[i].Faults = map[string][]faultsim.Fault{faultsim.Main: merged(faults[main], faults[faultsim.Main])}
 	}
-	s.Outages, s.Quotas = slices.Clone(s.Outages), slices.Clone(s.Quotas)
+	s.Outages, s.Quotas, s.Buckets = slices.Clone(s.Outages), slices.Clone(s.Quotas), slices.Clone(s.Buckets)
 	for i := range s.Outages {
 		s.Outages[i].Tool = faultsim.Main
 	}
 	for i := range s.Quotas {
 		s.Quotas[i].Tool = faultsim.Main
+	}
+	for i := range s.Buckets {
+		s.Buckets[i].Tool = faultsim.Main
 	}
 	return s
 }

@@ -72,7 +72,7 @@ func size(o faultsim.Outcome) int {
 			}
 		}
 	}
-	if spells := len(s.Outages) + len(s.Quotas); spells > 0 {
+	if spells := len(s.Outages) + len(s.Quotas) + len(s.Buckets); spells > 0 {
 		n += max(spells, unanswered(o.Trace)-planned)
 	}
 	return n
