@@ -37,6 +37,7 @@ func Check(t *testing.T, a Adapter) {
 	c.replay()
 	c.explore()
 	c.accepted()
+	c.covered()
 }
 
 // check is one run of a property.
@@ -51,10 +52,12 @@ type check struct {
 	gen     *rapid.Generator[Schedule]
 	seen    sync.Map // names of accepted invariants that had findings
 	met     tally    // what the trials have met
+	doubles []string // who stands on the stage, by name
+	most    int      // trials, where required shares take more than were planned
 }
 
 func newCheck(t *testing.T, a *Adapter, set settings) *check {
-	return &check{t: t, a: a, set: set, invs: a.invariants(), content: a.content(), beside: a.Contract().Content()}
+	return &check{t: t, a: a, set: set, invs: a.invariants(), content: a.content(), beside: a.Contract().Content(), most: extraTrials * set.trials}
 }
 
 // explore runs the drawn trials.

@@ -374,9 +374,13 @@ func (d *drawer) seen(f *Fault) time.Duration {
 	return f.takes()
 }
 
-// deadline draws the caller's deadline: around the instant of an attempt, or
+// deadline draws the caller's deadline: within a wait that the tool asks for, where it
+// asks for one, around the instant of an attempt, or
 // anywhere in the time that the action can take.
 func (d *drawer) deadline(t *rapid.T, p *Plan) time.Duration {
+	if at := d.hintedWait(p); at > 0 && coin(t) {
+		return at
+	}
 	if coin(t) {
 		return d.moment(t)
 	}
@@ -393,6 +397,24 @@ func (d *drawer) deadline(t *rapid.T, p *Plan) time.Duration {
 		}
 	}
 	return odd(max(1, at.Truncate(10)+[...]time.Duration{1, -1, 11, time.Millisecond + 11}[below(t, 4)]))
+}
+
+// hintedWait is an instant within the first wait that the main tool asks for; 0: it
+// asks for none.
+func (d *drawer) hintedWait(p *Plan) time.Duration {
+	if len(d.tools) == 0 || len(d.tools[0].hints) == 0 {
+		return 0
+	}
+	at, faults := time.Duration(0), p.Faults[d.tools[0].name]
+	for n := range faults {
+		f := &faults[n]
+		if at += d.seen(f); f.Hint > 0 {
+			return odd((at + f.Hint/2).Truncate(10) + 13)
+		}
+		_, hi := d.p.Backoff.Window(n+1, 0)
+		at = min(at+hi, longestTime/2)
+	}
+	return 0
 }
 
 // moment draws an instant within the time that the action can take.

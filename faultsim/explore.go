@@ -12,7 +12,7 @@ import (
 // An Outcome is what an exploration of an adapter's faults came to.
 type Outcome struct {
 	Seed   uint64 // base seed of the trials
-	Trials int    // planned
+	Trials int    // planned, with those that it took to decide the shares of Adapter.Require
 
 	// Trial is the number of the first failing trial, from 1; 0: none failed,
 	// and the fields below are zero.
@@ -24,6 +24,14 @@ type Outcome struct {
 	Findings []invariants.Finding // of that schedule; the first names the broken invariant
 	Trace    *trace.Trace         // of that schedule
 	Idle     []string             // accepted deviations that did not occur
+
+	// Where no trial failed, what the trials have met, what they had to meet and
+	// have not, and which of rehearse's own labels they were drawn to meet and have
+	// not. The last does not fail a [Check]: a streak of five needs a program that
+	// goes on for so long.
+	Coverage Coverage
+	Gaps     []Gap
+	Unmet    []string
 }
 
 // Invariant names the broken rule; empty: none is broken.
@@ -57,7 +65,9 @@ func Explore(t *testing.T, a Adapter) (Outcome, error) {
 		return o, err
 	}
 	if f == nil {
-		o.Idle = c.idle()
+		m := c.demand()
+		o.Idle, o.Coverage, o.Gaps, o.Trials = c.idle(), m.Coverage, m.gaps, c.set.trials
+		o.Unmet = c.drawer.missing(m.Coverage)
 		return o, nil
 	}
 	if f.r.err != nil {
@@ -90,7 +100,13 @@ func (c *check) search() (*failure, error) {
 	}
 	c.drawer = newDrawer(c.a, tools)
 	c.gen = c.drawer.schedules()
+	if err := c.onStage(tools); err != nil {
+		return nil, err
+	}
 	n, r := c.firstFailing(0, c.set.trials)
+	for from := c.set.trials; r == nil && c.extends(); from = c.set.trials {
+		n, r = c.firstFailing(from, c.set.trials)
+	}
 	if r == nil {
 		return nil, nil
 	}

@@ -87,13 +87,16 @@ func (c *check) work(p *pool, w int) {
 		p.current[w].Store(nil)
 		p.done.Add(1)
 		old = r.tr
+		if !r.broken() && r.err == nil {
+			r.labels, r.err = c.a.labelled(&r)
+		}
 		if r.broken() || r.err != nil {
 			failed := r
 			p.fails(n, &failed)
 			old = nil
 			continue
 		}
-		p.met[w].note(&s, &r)
+		p.met[w].note(&s, x, &r)
 	}
 }
 

@@ -32,6 +32,9 @@ func (c *check) replay() {
 			r.lead(k.invariant)
 			c.report(r, &k.schedule, origin, k.path)
 		}
+		if r.unmet != "" {
+			c.t.Fatalf("vacuous: %s: %s\n%s\n%s", c.a.Name, r.unmet, indent("schedule", k.schedule.String()), origin)
+		}
 	}
 }
 

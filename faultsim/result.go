@@ -10,6 +10,10 @@ type result struct {
 	tr    *trace.Trace
 	found []invariants.Finding
 	err   error
+
+	applied []bool   // by number of the invariant: it could have been broken
+	labels  []string // the adapter's own, of a drawn trial
+	unmet   string   // of a trial that is shown: see Result.Unmet
 }
 
 func (r *result) broken() bool { return len(r.found) > 0 }
@@ -35,7 +39,13 @@ func (c *check) trial(s *Schedule) *result {
 
 // shown is trial for a result that is reported.
 func (c *check) shown(s *Schedule) *result {
-	r := c.judge(watched(c.t, c.newTrial(s, nil)))
+	x := c.newTrial(s, nil)
+	r := c.judge(watched(c.t, x))
+	if r.err == nil && !r.broken() {
+		if names := x.uncalled(); len(names) > 0 {
+			r.unmet = x.unmet(names)
+		}
+	}
 	return &r
 }
 
@@ -51,8 +61,10 @@ func (c *check) judge(tr *trace.Trace, err error) result {
 	if err != nil {
 		return r
 	}
+	r.applied = make([]bool, len(c.invs))
 	for i := range c.invs {
 		v := c.invs[i].Check(tr)
+		r.applied[i] = v.Applied > 0
 		if len(v.Findings) == 0 {
 			continue
 		}

@@ -28,6 +28,7 @@ const defaultTrials = 1000
 type settings struct {
 	trials    int
 	asked     bool // the number of trials was asked for by flag or variable
+	brief     bool // so it was, or -short: it stays what it is
 	seed      uint64
 	exploring bool
 }
@@ -48,7 +49,7 @@ func (s *settings) propose(trials int) {
 func readSettings(t *testing.T) (settings, error) {
 	s := settings{trials: defaultTrials, seed: nameSeed(t.Name())}
 	if testing.Short() {
-		s.trials /= 5
+		s.trials, s.brief = s.trials/5, true
 	}
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -68,7 +69,7 @@ func (s *settings) readTrials(flagged bool) error {
 		}
 	}
 	if n > 0 {
-		s.trials, s.asked = n, true
+		s.trials, s.asked, s.brief = n, true, true
 	}
 	return nil
 }

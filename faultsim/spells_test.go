@@ -168,8 +168,8 @@ func TestSpellsAreDrawnNowAndThen(t *testing.T) {
 			require.NoError(t, s.Quotas[i].validate())
 		}
 	}
-	rare(t, "outages", outages, draws, 1.0/32)
-	rare(t, "quotas", quotas, draws, 1.0/32)
+	rare(t, "outages", outages, draws, 1.0/16)
+	rare(t, "quotas", quotas, draws, 1.0/16)
 }
 
 // An expectation knows the time at which each attempt comes, jitter included.
