@@ -206,6 +206,7 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		if len(d.connected) > 0 {
 			d.losses(t, &s)
 		}
+		d.seldom(t, &s)
 		return s
 	})
 }
@@ -374,13 +375,9 @@ func (d *drawer) seen(f *Fault) time.Duration {
 	return f.takes()
 }
 
-// deadline draws the caller's deadline: within a wait that the tool asks for, where it
-// asks for one, around the instant of an attempt, or
+// deadline draws the caller's deadline: around the instant of an attempt, or
 // anywhere in the time that the action can take.
 func (d *drawer) deadline(t *rapid.T, p *Plan) time.Duration {
-	if at := d.hintedWait(p); at > 0 && coin(t) {
-		return at
-	}
 	if coin(t) {
 		return d.moment(t)
 	}
@@ -397,6 +394,21 @@ func (d *drawer) deadline(t *rapid.T, p *Plan) time.Duration {
 		}
 	}
 	return odd(max(1, at.Truncate(10)+[...]time.Duration{1, -1, 11, time.Millisecond + 11}[below(t, 4)]))
+}
+
+// seldom brings about more often what the draws before it bring about too seldom to
+// be met for certain in 500 trials: deadlines that fall into a wait that the tool asks
+// for, outages and quotas.
+func (d *drawer) seldom(t *rapid.T, s *Schedule) {
+	for i := range s.Actions {
+		p := &s.Actions[i]
+		if at := d.hintedWait(p); at > 0 && p.Deadline > 0 && coin(t) {
+			p.Deadline = at
+		}
+	}
+	if len(s.Outages)+len(s.Quotas) == 0 {
+		d.spells(t, s)
+	}
 }
 
 // hintedWait is an instant within the first wait that the main tool asks for; 0: it

@@ -93,7 +93,7 @@ func (d *drawer) forLoop(t *rapid.T) Schedule {
 	for k := range d.models {
 		d.speech(t, &d.models[k], &s)
 	}
-	if d.loop.PerTool+d.loop.EscalateAfter > 0 && oneIn(t, 4) {
+	if d.loop.PerTool+d.loop.EscalateAfter > 0 && oneIn(t, 5) {
 		d.down(t, &s.Actions[0])
 	}
 	return s

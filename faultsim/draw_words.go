@@ -71,11 +71,11 @@ func (d *drawer) serial(t *rapid.T, s *Schedule) {
 // spells draws, now and then, an outage or a quota of a tool, in place of a part
 // of its own faults.
 func (d *drawer) spells(t *rapid.T, s *Schedule) {
-	if len(d.tools) == 0 || !oneIn(t, 3) {
+	if len(d.tools) == 0 || !oneIn(t, 4) {
 		return
 	}
 	tool := &d.tools[below(t, len(d.tools))]
-	quota := Quota{Tool: tool.name, N: max(1, below(t, 4)), Per: time.Duration(1+below(t, 16)) * time.Second}
+	quota := Quota{Tool: tool.name, N: 1 + below(t, 3), Per: time.Duration(1+below(t, 16)) * time.Second}
 	if over := quota.over(0); coin(t) && tool.can(&over) {
 		s.Quotas = []Quota{quota}
 		return

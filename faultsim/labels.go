@@ -97,6 +97,8 @@ func endLabel(r trace.Reason) int { return labelEnd + int(r) - 1 }
 // A reading reads the labels off a trial.
 type reading struct {
 	a   *Adapter
+	s   *Schedule
+	n   int // the action's place in it
 	met labels
 }
 
@@ -109,15 +111,15 @@ func (r *reading) see(label int, when bool) {
 // labelsOf are rehearse's own labels that the trial has met. Most are read from the
 // trace: what was planned and never came to pass has none.
 func (x *trial) labelsOf(tr *trace.Trace) labels {
-	r := reading{a: x.a}
+	r := reading{a: x.a, s: x.s}
 	actions := tr.Actions()
 	several := len(actions) > 1 && len(x.s.Actions) > 1
 	r.see(labelAtOnce, several && x.s.AtOnce)
 	r.see(labelInTurn, several && !x.s.AtOnce)
 	r.see(labelOutage, x.stage.climate.down)
 	r.see(labelQuota, x.stage.climate.over)
-	for i := range actions {
-		r.action(tr, &actions[i])
+	for r.n = range actions {
+		r.action(tr, &actions[r.n])
 	}
 	return r.met
 }
@@ -200,13 +202,31 @@ func (r *reading) cancel(a *trace.Action) {
 		before = false
 		flight = flight || at.Begin < a.Cancel && (!at.Seen || at.End >= a.Cancel)
 		failed = failed || at.Seen && at.End < a.Cancel && at.Outcome.Failed()
-		if at.AnswerEvent >= 0 {
-			r.see(labelCancelBeside, (at.Answered-a.Cancel).Abs() <= time.Nanosecond)
+		answered := at.Answered
+		if at.Answer.Class == trace.Cancelled { // the answer was to come then
+			answered = at.Begin + r.planned(a, i).takes()
 		}
+		r.see(labelCancelBeside, at.AnswerEvent >= 0 && (answered-a.Cancel).Abs() <= time.Nanosecond)
 	}
 	r.see(labelCancelBefore, before)
 	r.see(labelCancelFlight, flight)
 	r.see(labelCancelBackoff, failed && !flight)
+}
+
+// planned is the fault of the action's attempt i, as far as it is of the schedule.
+func (r *reading) planned(a *trace.Action, i int) (f *Fault) {
+	tool, n := a.Attempts[i].Tool, 0
+	for j := range a.Attempts[:i] {
+		if a.Attempts[j].Tool == tool {
+			n++
+		}
+	}
+	if r.n < len(r.s.Actions) {
+		if faults := r.s.Actions[r.n].Faults[tool]; n < len(faults) {
+			return &faults[n]
+		}
+	}
+	return new(Fault)
 }
 
 // end reads why the action ended, by the policy.

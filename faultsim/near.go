@@ -7,7 +7,10 @@ import "strings"
 func meant(name string, others []string) string {
 	best, least := "", max(2, len(name)/3)+1
 	for _, other := range others {
-		if d := distance(strings.ToLower(name), strings.ToLower(other)); other != name && d < least {
+		if strings.TrimPrefix(other, ruleLabel) == name {
+			return "; did you mean \"" + other + "\"?" // a rule by its bare name
+		}
+		if d := distance(strings.ToLower(name), strings.ToLower(other)); d < least {
 			best, least = other, d
 		}
 	}

@@ -87,15 +87,16 @@ func (m *demand) shares() {
 		share, met := m.c.a.Require[label], m.Labels[label]
 		low, high := wilson(met, m.Trials)
 		seen := fmt.Sprintf("was met in %d of %d trials (%s%%), and Require wants %s%%", met, m.Trials, percent(float64(met)/float64(max(m.Trials, 1))), percent(share))
+		guess := ""
 		if met == 0 {
-			seen += meant(label, slices.Sorted(maps.Keys(m.Labels)))
+			guess = meant(label, slices.Sorted(maps.Keys(m.Labels)))
 		}
 		switch decide(met, m.Trials, share) {
 		case tooRare:
 			m.lack(label, "require less, or bring it about more often: by what the doubles can show, or by the policy",
-				"%s: the share is below %s%% for certain", seen, percentUp(high))
+				"%s: the share is below %s%% for certain%s", seen, percentUp(high), guess)
 		case undecided:
-			open := fmt.Sprintf("%s: undecided, it lies between %s%% and %s%%", seen, percentDown(low), percentUp(high))
+			open := fmt.Sprintf("%s: undecided, it lies between %s%% and %s%%%s", seen, percentDown(low), percentUp(high), guess)
 			if m.c.set.brief {
 				m.open = append(m.open, label+" "+open)
 				continue

@@ -165,6 +165,9 @@ func TestRightSubjects(t *testing.T) {
 			for _, g := range o.Gaps {
 				t.Errorf("%s", g)
 			}
+			if o.Trials >= 500 && len(o.Unmet) > 0 {
+				t.Errorf("%d trials, seed %d never met %q", o.Trials, o.Seed, o.Unmet)
+			}
 			if rows := failing(t, s); len(rows) > 0 {
 				t.Errorf("fails the rows %s", strings.Join(rows, ", "))
 			}
