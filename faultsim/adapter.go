@@ -184,6 +184,12 @@ type Adapter struct {
 	// draws how the model misbehaves as well. Nil: the code is no such loop.
 	Loop *invariants.Loop
 
+	// RecoversWithin is how long the code may take, once the faults of a schedule have
+	// stopped ([Schedule].Calm), until every action that was under way has ended and
+	// every new one succeeds. 0: what is declared says how long; see
+	// [invariants.Contract].
+	RecoversWithin time.Duration
+
 	// Invariants are further rules of the user's own.
 	Invariants []invariants.Invariant
 
@@ -200,7 +206,7 @@ func (a *Adapter) Contract() invariants.Contract {
 	return invariants.Contract{
 		Policy: a.Policy, Breakers: a.guards(), Allowance: a.Allowance, Allowed: a.Allowed,
 		EscalatesAfter: a.EscalatesAfter, Spreads: a.Spreads,
-		Sinks: a.Sinks, Cache: a.Cache, Observation: a.Observation, Session: a.Session, Loop: a.Loop,
+		Sinks: a.Sinks, Cache: a.Cache, Observation: a.Observation, Session: a.Session, Loop: a.Loop, RecoversWithin: a.RecoversWithin,
 	}
 }
 
@@ -261,6 +267,12 @@ func (a *Adapter) validate() error {
 	}
 	if a.Pages > mostCounted {
 		errs = append(errs, fmt.Errorf("adapter %q: Pages is %d, and a trial counts to %d at most: build the code with fewer in Subject", a.Name, a.Pages, mostCounted))
+	}
+	if a.RecoversWithin < 0 {
+		errs = append(errs, fmt.Errorf("adapter %q: RecoversWithin is %v: say how long the code may take once the faults have stopped, or 0 for what follows from the rest", a.Name, a.RecoversWithin))
+	}
+	if a.RecoversWithin != 0 && (a.Loop != nil || a.served != nil) {
+		errs = append(errs, fmt.Errorf("adapter %q: RecoversWithin is about code that calls tools, and not about a loop or a tool under test: clear it", a.Name))
 	}
 	if a.Trials < 0 {
 		errs = append(errs, fmt.Errorf("adapter %q: Trials is %d: say 0 for the usual number", a.Name, a.Trials))

@@ -54,6 +54,7 @@ type check struct {
 	met     tally    // what the trials have met
 	doubles []string // who stands on the stage, by name
 	most    int      // trials, where required shares take more than were planned
+	played  int      // trials that were run alone
 }
 
 func newCheck(t *testing.T, a *Adapter, set settings) *check {

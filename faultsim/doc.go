@@ -91,6 +91,16 @@
 // expire; it needs a [Stage.Issuer]. "serial weather" is a tool that serves one
 // call at a time, while the others wait.
 //
+// "calm at=30s" is the instant at which all faults stop ([Schedule].Calm). Calls that
+// arrive then or later are answered; one that is under way is not mended, so that a
+// hang goes on until its caller gives it up. What the code still does wrong from there
+// on is its own doing: [invariants.Recovers] judges it, and [trace.Trace.Recovery] has
+// the time that it took and the attempts of each action, to be asserted in a test:
+//
+//	r := faultsim.Run(t, adapter, schedule).Recovery()
+//	require.Less(t, r.Time, 35*time.Second)
+//	require.LessOrEqual(t, r.During, 3.0)
+//
 // A line or its end that begins with # is a comment.
 //
 // # Function tools and HTTP tools
@@ -215,6 +225,11 @@
 // errors.Join, the work of a lost reply comes late, a tool has an outage or a
 // quota, or serves actions at once one by one. Trials run on all cores; the first that fails, by number, is the one
 // that counts, whatever the number of workers.
+//
+// The faults of one schedule in eight stop, with one to three actions behind them and
+// pauses around the cooldown, the budget and the lifetime of a kept failure. Where the
+// adapter says RecoversWithin, those of half of them do. Schedules with a crash or a
+// drain, of a loop or for a tool under test have no calm.
 //
 // Where the adapter declares a Breaker, half of the schedules take it through its
 // states: up to twelve actions that fail, are left by their callers or recover,

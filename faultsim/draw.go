@@ -17,6 +17,8 @@ type drawer struct {
 	p       *invariants.Policy
 	tools   []drawnTool
 	single  bool                // one action only
+	stormy  bool                // the faults never stop
+	within  time.Duration       // so long behind the calm the code works again; 0: no time is declared
 	breaker *invariants.Breaker // that comes under strain; nil: none
 	guards  []invariants.Breaker
 	shared  bool // actions share an allowance
@@ -59,7 +61,7 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 	d := &drawer{
 		p: &a.Policy, guards: a.guards(), canary: a.Observation != nil || a.Loop != nil, pages: a.Pages,
 		shared: a.Allowance != nil, row: a.EscalatesAfter, spreads: a.Spreads, cache: a.Cache, crashes: a.Resume != nil, drains: a.HandedBack != nil, again: a.Again != nil,
-		served: a.served, repeats: a.Repeats,
+		served: a.served, repeats: a.Repeats, within: a.RecoversWithin,
 	}
 	if len(d.guards) > 0 {
 		d.breaker = &d.guards[0]
@@ -171,6 +173,7 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		s.AtOnce = n > 1 && coin(t)
 		d.garnish(t, &s)
 		d.serial(t, &s)
+		d.seldom(t, &s)
 		// What only some adapters have comes last, for the draws of the others.
 		d.streams(t, &s)
 		if d.canary {
@@ -206,7 +209,7 @@ func (d *drawer) schedules() *rapid.Generator[Schedule] {
 		if len(d.connected) > 0 {
 			d.losses(t, &s)
 		}
-		d.seldom(t, &s)
+		d.calm(t, &s)
 		return s
 	})
 }

@@ -100,6 +100,7 @@ func (d *drawer) forBreaker(t *rapid.T) Schedule {
 	if d.breaker.Lease > 0 && coin(t) {
 		return d.clinging(t)
 	}
+	d.calm(t, &s)
 	return s
 }
 

@@ -32,7 +32,7 @@ func drawn(t *testing.T, n int, change func(*Adapter)) []Schedule {
 	change(&a)
 	tools, err := inspect(t, &a)
 	require.NoError(t, err)
-	gen := newDrawer(&a, tools).schedules()
+	gen := stormy(&a, tools)
 	list := make([]Schedule, n)
 	for i := range list {
 		list[i] = gen.Example(int(trialSeed(nameSeed(t.Name()), i)))

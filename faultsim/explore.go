@@ -21,6 +21,7 @@ type Outcome struct {
 	Rate     float64              // how often it fails when it is run again alone
 	Schedule Schedule             // the smallest found that breaks the same invariant; Drawn where Rate is below 1
 	Took     time.Duration        // real time from the failing trial to the smallest
+	Runs     int                  // trials that it took
 	Findings []invariants.Finding // of that schedule; the first names the broken invariant
 	Trace    *trace.Trace         // of that schedule
 	Idle     []string             // accepted deviations that did not occur
@@ -76,7 +77,7 @@ func Explore(t *testing.T, a Adapter) (Outcome, error) {
 	o.Trial, o.Drawn = f.n+1, f.s
 	began := time.Now()
 	c.minimise(f)
-	o.Took = time.Since(began)
+	o.Took, o.Runs = time.Since(began), c.played
 	o.Rate = float64(f.rate) / reruns
 	o.Schedule, o.Findings, o.Trace = f.s, f.r.found, f.r.tr
 	return o, nil

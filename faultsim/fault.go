@@ -265,6 +265,15 @@ type Schedule struct {
 	// Expiries are the instants, from the begin of the first action, at which
 	// all credentials that were issued before expire: see [Stage.Issuer].
 	Expiries []time.Duration
+
+	// Calm is the instant, from the begin of the first action, at which the faults
+	// stop: no attempt, record or dial that begins then or later meets any, no outage
+	// and no quota holds, and no process dies. A call that is under way is answered as
+	// it was planned to be, late or never: a service that is up again has forgotten
+	// what hung in it, and it is for the caller to give such a call up. What a caller
+	// does, a deadline or a cancel, is no fault and stays; so do Expiries, Serial and
+	// Jitter. The trace has the instant: see [trace.Trace.Recovery]. 0: never.
+	Calm time.Duration
 }
 
 // One is the schedule of a single action in which the main tool has the

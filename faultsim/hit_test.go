@@ -72,7 +72,7 @@ func TestLookupsChangeNoOtherDraw(t *testing.T) {
 	a.Cache = &invariants.Cache{TTL: time.Minute, FailureTTL: time.Second}
 	tools, err := inspect(t, &plain)
 	require.NoError(t, err)
-	with, without := newDrawer(&a, tools).schedules(), newDrawer(&plain, tools).schedules()
+	with, without := stormy(&a, tools), stormy(&plain, tools)
 	pauses := map[time.Duration]bool{}
 	for seed := 1; seed < 500; seed++ {
 		s, want := with.Example(seed), without.Example(seed)

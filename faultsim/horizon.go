@@ -73,6 +73,7 @@ func (x *trial) horizon() time.Duration {
 	for _, at := range x.s.Expiries {
 		add(at)
 	}
+	add(x.s.Calm)
 	for i := range x.a.Sinks {
 		for range min(attempts, 64) + 1 { // each attempt may be held up by its records
 			add(x.a.Sinks[i].Wait)

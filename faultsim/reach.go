@@ -25,7 +25,7 @@ func (d *drawer) reach() (l labels) {
 	d.reachStreaks(main, see)
 	see(labelCancelBefore, true)
 	see(labelCancelFlight, true)
-	see(labelCancelBeside, true)
+	see(labelCancelBeside, again)
 	see(labelCancelBackoff, again && main.waits(d.p))
 	see(labelDeadlineFlight, true)
 	see(labelDeadlineBackoff, again && main.waits(d.p))

@@ -33,19 +33,24 @@ func (r *result) breaks(name string) bool {
 func (c *check) trial(s *Schedule) *result {
 	x := c.newTrial(s, nil)
 	x.brief = true
-	r := c.judge(watched(c.t, x))
-	return &r
+	return c.alone(x)
 }
 
 // shown is trial for a result that is reported.
 func (c *check) shown(s *Schedule) *result {
 	x := c.newTrial(s, nil)
-	r := c.judge(watched(c.t, x))
+	r := c.alone(x)
 	if r.err == nil && !r.broken() {
 		if names := x.uncalled(); len(names) > 0 {
 			r.unmet = x.unmet(names)
 		}
 	}
+	return r
+}
+
+func (c *check) alone(x *trial) *result {
+	c.played++
+	r := c.judge(watched(c.t, x))
 	return &r
 }
 

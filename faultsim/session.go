@@ -119,6 +119,9 @@ func (x *Sessions) arrive(p trace.Pending) (a *act, spins bool, down error) {
 		return a, true, nil
 	}
 	at := time.Since(x.s.climate.begin)
+	if x.s.climate.calms() {
+		return a, false, nil
+	}
 	for i := range x.s.climate.s.Outages {
 		if o := &x.s.climate.s.Outages[i]; o.Class == trace.NotConnected && x.s.lookup(o.Tool) == t && at >= o.From && at < o.To {
 			return a, false, t.skills.(Errors).render(&Fault{Class: o.Class})

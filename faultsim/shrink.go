@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	reruns     = 20              // of a failing schedule, to see whether it always fails
-	shrinkTime = 3 * time.Second // real time for shrinking
+	reruns     = 20               // of a failing schedule, to see whether it always fails
+	shrinkRuns = 5000             // trials for shrinking
+	shrinkTime = 10 * time.Second // real time for it, on a machine that is slow; a schedule takes milliseconds
 )
 
 // failed handles the first failing trial: it is run again alone, shrunk,
@@ -134,11 +135,11 @@ func (r *result) lead(name string) {
 // a seed from its global flags only, and to set them would give that seed to
 // the user's own rapid properties that run at the same time.
 func (c *check) shrink(s Schedule, name string) Schedule {
-	stop := time.Now().Add(shrinkTime)
+	stop, last := time.Now().Add(shrinkTime), c.played+shrinkRuns
 	for again := true; again; {
 		again = false
 		for smaller := range steps(s, c.drawer) {
-			if time.Now().After(stop) {
+			if c.played >= last || time.Now().After(stop) {
 				return s
 			}
 			if c.drawer.served != nil && endless(&smaller) {

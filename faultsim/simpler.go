@@ -144,7 +144,7 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 
 // with returns a changed deep copy of s.
 func with(s Schedule, change func(*Schedule)) Schedule {
-	c := Schedule{Actions: slices.Clone(s.Actions), AtOnce: s.AtOnce, Outages: slices.Clone(s.Outages), Quotas: slices.Clone(s.Quotas), Jitter: s.Jitter, Serial: slices.Clone(s.Serial), Expiries: slices.Clone(s.Expiries)}
+	c := Schedule{Actions: slices.Clone(s.Actions), AtOnce: s.AtOnce, Outages: slices.Clone(s.Outages), Quotas: slices.Clone(s.Quotas), Jitter: s.Jitter, Serial: slices.Clone(s.Serial), Expiries: slices.Clone(s.Expiries), Calm: s.Calm}
 	for i := range c.Actions {
 		faults := make(map[string][]Fault, len(c.Actions[i].Faults))
 		for tool, list := range c.Actions[i].Faults {

@@ -135,7 +135,7 @@ func TestSinksChangeNoOtherDraw(t *testing.T) {
 	a.Sinks = []invariants.Sink{{Name: "log", Wait: time.Second}}
 	tools, err := inspect(t, &plain)
 	require.NoError(t, err)
-	with, without := newDrawer(&a, tools).schedules(), newDrawer(&plain, tools).schedules()
+	with, without := stormy(&a, tools), stormy(&plain, tools)
 	kinds := map[string]bool{}
 	for seed := 1; seed < 500; seed++ {
 		s := with.Example(seed)

@@ -77,13 +77,6 @@ type usage struct {
 	calls  int
 }
 
-// begins marks the begin of the first action.
-func (c *climate) begins() {
-	if !c.begun {
-		c.begun, c.begin = true, time.Now()
-	}
-}
-
 // despite is what the time does to an attempt, with what of its own fault the tool
 // does not decide about: the caller's cancel, and what becomes of the process.
 func (f *Fault) despite(spell Fault) Fault {
@@ -138,6 +131,9 @@ func (c *climate) grants(i int, q *Quota, at time.Duration) bool {
 
 // spellsFit reports why the outages and quotas cannot be played; nil: they can.
 func (s *Stage) spellsFit(sched *Schedule) error {
+	if err := sched.validateCalm(); err != nil {
+		return err
+	}
 	for i := range sched.Outages {
 		o := &sched.Outages[i]
 		if err := o.validate(); err != nil {
@@ -206,6 +202,9 @@ func (pl *player) spell(f Fault, n int, at time.Duration) Fault {
 	}
 	c := climate{s: pl.sched}
 	pl.path = append(pl.path[:n-1], at)
+	if f = pl.sched.stilled(f, at); pl.sched.calm(at) {
+		return f
+	}
 	for i := range pl.sched.Outages {
 		if pl.down(i, at) {
 			return f.despite(Fault{Class: pl.sched.Outages[i].Class})
@@ -266,5 +265,6 @@ func (pl *player) changes(lo, hi time.Duration) []time.Duration {
 	for _, at := range pl.sched.Expiries {
 		add(at)
 	}
+	add(pl.sched.Calm)
 	return list
 }

@@ -367,7 +367,10 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 		f = a.fault(Main, p.Attempt())
 	}
 	up := true
-	if len(s.climate.s.Outages)+len(s.climate.s.Quotas) > 0 {
+	if s.climate.s.Calm > 0 {
+		f = s.climate.s.stilled(f, time.Since(s.climate.begin))
+	}
+	if len(s.climate.s.Outages)+len(s.climate.s.Quotas) > 0 && !s.climate.calms() {
 		planned := f
 		f = s.climate.fault(func(name string) bool { return s.double(name) == s.double(t.name) }, f)
 		up = f == planned

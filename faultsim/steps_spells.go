@@ -30,7 +30,7 @@ func simplerSpells(s Schedule, yield func(Schedule) bool) bool {
 			return false
 		}
 	}
-	return true
+	return s.Calm == 0 || yield(with(s, func(c *Schedule) { c.Calm = 0 }))
 }
 
 // rounderSpells makes the times of outages and quotas rounder. An outage that
@@ -54,7 +54,7 @@ func rounderSpells(s Schedule, yield func(Schedule) bool) bool {
 			return false
 		}
 	}
-	return true
+	return shorter(s, s.Calm, func(c *Schedule) *time.Duration { return &c.Calm }, 0, yield)
 }
 
 // shorter makes one time rounder, but not less than the other.

@@ -25,6 +25,7 @@ const scheduleHeader = "rehearse schedule 1"
 //	jitter greatest
 //	serial weather
 //	expiry at=1.5s
+//	calm at=30s
 //	at-once
 //
 // [Parse] reads it back. Attempts that are not listed are answered at once, and
@@ -220,6 +221,8 @@ func (p *parser) read(line string) error {
 		return p.serial(words)
 	case words[0] == "expiry" && !indented(line):
 		return p.expiry(words)
+	case words[0] == "calm" && !indented(line):
+		return p.calm(words)
 	case words[0] == "at-once" && !indented(line):
 		if p.s.AtOnce || len(words) > 1 {
 			return p.errorf("at-once stands once and alone on its line")
@@ -227,7 +230,7 @@ func (p *parser) read(line string) error {
 		p.s.AtOnce = true
 		return nil
 	case !indented(line):
-		return p.errorf("unknown word %q: a line begins with action, outage, quota, jitter, serial, expiry or at-once, or is indented below an action", words[0])
+		return p.errorf("unknown word %q: a line begins with action, outage, quota, jitter, serial, expiry, calm or at-once, or is indented below an action", words[0])
 	}
 	return p.fault(words)
 }

@@ -32,6 +32,11 @@ func (s *Schedule) writeSpells(b *strings.Builder) {
 		option(b, "at", at)
 		b.WriteString("\n")
 	}
+	if s.Calm != 0 {
+		b.WriteString("calm")
+		option(b, "at", s.Calm)
+		b.WriteString("\n")
+	}
 }
 
 // jitter reads "jitter least" and "jitter greatest".

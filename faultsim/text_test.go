@@ -81,6 +81,7 @@ func anySchedule() *rapid.Generator[Schedule] {
 		for range rapid.IntRange(0, 2).Draw(t, "expiries") {
 			s.Expiries = append(s.Expiries, time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, "expiry")))
 		}
+		s.Calm = max(duration.Draw(t, "calm"), 0)
 		for i := range s.Actions {
 			p := &s.Actions[i]
 			p.Again = rapid.Bool().Draw(t, "again")

@@ -26,7 +26,7 @@ func (x *trial) begin(plan *Plan) (context.Context, *act) {
 	}
 	x.stage.mu.Lock()
 	x.stage.acts = append(x.stage.acts, a)
-	x.stage.climate.begins()
+	x.stage.begins()
 	if plan.Cancel > 0 {
 		a.cancelAfter(&x.stage, plan.Cancel)
 	}

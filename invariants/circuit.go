@@ -41,11 +41,15 @@ type circuit struct {
 	admitted int           // probes of this turn, neutral ones left out
 	good     int           // those that succeeded
 	promised int           // probes that began at this instant and whose call is still to come in the trace
-	flying   []flight      // calls that were let through and have not settled, in order
+	let      int           // calls that were let through
+	began    int           // those of them that were let through before the present turn
+	flying   []flight      // probes, and calls that went through ahead of what shows before them, that have not settled
 	late     []landing     // calls that have been answered and may settle a little later
 }
 
-// A flight is a call that was let through.
+// A flight is a call that was let through in another way than by a closed breaker.
+// Those need no place: there can be thousands at once, and all that counts is
+// whether the breaker has turned since.
 type flight struct {
 	call, turn int
 	probe      bool
@@ -54,13 +58,13 @@ type flight struct {
 
 // A landing is a call that settles before event number until.
 type landing struct {
-	call, event, until int
-	effects            effect
+	call, number, event, until int
+	effects                    effect
 }
 
 func (c *circuit) same(d *circuit) bool {
 	return c.mode == d.mode && c.turn == d.turn && c.row == d.row && c.window == d.window && c.seen == d.seen &&
-		c.since == d.since && c.by == d.by && c.reopened == d.reopened && c.admitted == d.admitted && c.good == d.good && c.promised == d.promised &&
+		c.since == d.since && c.by == d.by && c.reopened == d.reopened && c.admitted == d.admitted && c.good == d.good && c.promised == d.promised && c.began == d.began &&
 		slices.Equal(c.flying, d.flying) && slices.Equal(c.late, d.late)
 }
 
@@ -87,7 +91,7 @@ func (c *circuit) expires(b *Breaker, now time.Duration) bool {
 }
 
 func (c *circuit) turnTo(m mode) {
-	c.mode, c.turn = m, c.turn+1
+	c.mode, c.turn, c.began = m, c.turn+1, c.let
 	c.row, c.window, c.seen, c.admitted, c.good = 0, 0, 0, 0, 0
 }
 
@@ -102,19 +106,19 @@ func (c *circuit) probe(b *Breaker, now time.Duration) bool {
 
 // admit lets a call through; ok is false where the breaker must refuse it.
 func (c circuit) admit(b *Breaker, call int, now time.Duration) (next circuit, ok bool) {
-	c.flying = slices.Clone(c.flying)
 	switch {
 	case c.promised > 0:
 		c.promised--
 	case c.mode == closed:
-		c.flying = append(c.flying, flight{call: call, turn: c.turn})
+		c.let++
 		return c, true
 	case !c.probe(b, now):
 		return c, false
 	default:
 		c.admitted++
 	}
-	c.flying = append(c.flying, flight{call, c.turn, true, now})
+	c.let++
+	c.flying = append(slices.Clone(c.flying), flight{call, c.turn, true, now})
 	return c, true
 }
 
@@ -133,13 +137,8 @@ func (c *circuit) refuses(b *Breaker, now time.Duration) bool {
 
 // settle applies the end of a call and appends the states that follow.
 func (c circuit) settle(b *Breaker, l landing, now time.Duration, next []circuit) []circuit {
-	i := slices.IndexFunc(c.flying, func(f flight) bool { return f.call == l.call })
-	if i < 0 {
-		return append(next, c)
-	}
-	f := c.flying[i]
-	c.flying = slices.Delete(slices.Clone(c.flying), i, i+1)
-	if f.turn != c.turn {
+	f, current := c.lands(l)
+	if !current {
 		return append(next, c) // an earlier generation: its result says nothing of now
 	}
 	if f.probe && b.Lease > 0 && now-f.since >= b.Lease {
@@ -158,6 +157,18 @@ func (c circuit) settle(b *Breaker, l landing, now time.Duration, next []circuit
 		}
 	}
 	return next
+}
+
+// lands takes the call out of those in flight, and reports whether it was let
+// through in the present turn.
+func (c *circuit) lands(l landing) (f flight, current bool) {
+	i := slices.IndexFunc(c.flying, func(f flight) bool { return f.call == l.call })
+	if i < 0 {
+		return flight{}, l.number >= c.began
+	}
+	f = c.flying[i]
+	c.flying = slices.Delete(slices.Clone(c.flying), i, i+1)
+	return f, f.turn == c.turn
 }
 
 // judge applies the end of a probe.

@@ -3,6 +3,7 @@ package invariants
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -119,6 +120,7 @@ type move struct {
 	from, event, till int
 	action            int // its index
 	attempt           *trace.Attempt
+	number            int // of the attempt among those that reach the tool, from 0
 	effects           effect
 }
 
@@ -267,6 +269,7 @@ func (w *watch) admitEarlier(m *move, next []circuit) []circuit {
 			}
 			for _, c := range w.states {
 				if c.turn != was.turn { // else it is the same as now
+					c.let++
 					c.flying = append(slices.Clone(c.flying), flight{call: m.attempt.Call, turn: was.turn})
 					next = append(next, c)
 				}
@@ -277,8 +280,11 @@ func (w *watch) admitEarlier(m *move, next []circuit) []circuit {
 }
 
 func (w *watch) settle(m *move) {
-	l := landing{m.attempt.Call, m.event, m.till, m.effects}
-	crowded := slices.ContainsFunc(w.moves, func(o move) bool { return o.event > m.event && o.event < m.till && o.at == m.at })
+	l := landing{m.attempt.Call, m.number, m.event, m.till, m.effects}
+	crowded := false
+	for o := range w.behind(m) {
+		crowded = crowded || o.event < m.till
+	}
 	var next []circuit
 	for _, c := range w.states {
 		next = c.settle(w.b, l, m.at, next)
@@ -332,8 +338,8 @@ func (w *watch) promise(c circuit, m *move) (circuit, bool) {
 		return c, false
 	}
 	need := w.b.probes() - c.probing(w.b, m.at, false)
-	for i := range w.moves {
-		if o := &w.moves[i]; o.kind == admitted && o.at == m.at && o.event > m.event && o.from < m.event {
+	for o := range w.behind(m) {
+		if o.kind == admitted && o.from < m.event {
 			need--
 		}
 	}
@@ -344,6 +350,18 @@ func (w *watch) promise(c circuit, m *move) (circuit, bool) {
 	c.promised += more
 	c.admitted += more
 	return c, true
+}
+
+// behind yields the moves of the same instant that the trace shows after m.
+func (w *watch) behind(m *move) iter.Seq[*move] {
+	return func(yield func(*move) bool) {
+		i, _ := slices.BinarySearchFunc(w.moves, m.event+1, func(o move, event int) int { return cmp.Compare(o.event, event) })
+		for ; i < len(w.moves) && w.moves[i].at == m.at; i++ {
+			if !yield(&w.moves[i]) {
+				return
+			}
+		}
+	}
 }
 
 func (w *watch) reportRefusal(m *move) {
@@ -416,6 +434,7 @@ func (w *watch) collect() {
 	}
 	steps := stepsOf(w.tr)
 	actions := w.tr.Actions()
+	w.moves = make([]move, 0, movesOf(actions))
 	for n := range actions {
 		a := &actions[n]
 		own := steps[a.Name]
@@ -442,6 +461,30 @@ func (w *watch) collect() {
 	}
 	slices.SortStableFunc(w.moves, func(a, b move) int { return cmp.Compare(a.event, b.event) })
 	w.moves = slices.DeleteFunc(w.moves, func(m move) bool { return m.event >= end })
+	w.count()
+}
+
+// movesOf is how many moves the actions have at most.
+func movesOf(actions []trace.Action) int {
+	n := 2 * len(actions)
+	for i := range actions {
+		n += 2 * len(actions[i].Attempts)
+	}
+	return n
+}
+
+// count numbers the calls in the order in which they reach the tool.
+func (w *watch) count() {
+	numbers := map[int]int{}
+	for i := range w.moves {
+		switch m := &w.moves[i]; m.kind {
+		case admitted:
+			m.number = len(numbers)
+			numbers[m.attempt.Call] = m.number
+		case settles:
+			m.number = numbers[m.attempt.Call]
+		}
+	}
 }
 
 // landing is the move by which the attempt settles; its event is -1 where it

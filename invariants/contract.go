@@ -1,6 +1,10 @@
 package invariants
 
-import "github.com/rehearse-go/rehearse/trace"
+import (
+	"time"
+
+	"github.com/rehearse-go/rehearse/trace"
+)
 
 // A Contract is all that is declared of how a program retries: the policy of
 // one action, and what counts the attempts of all actions beside it.
@@ -19,6 +23,14 @@ type Contract struct {
 	Observation *Observation // of what is handed on of a failure; nil: none
 	Session     *Session     // of the sessions with the tools; nil: none
 	Loop        *Loop        // of a loop that a model drives; nil: the code is none
+
+	// RecoversWithin is how long the program may take, once the faults have stopped,
+	// until every action that was under way has ended and every new one succeeds. 0:
+	// as long as follows from the rest: an action takes the time that its policy has,
+	// and a new one succeeds at once, but for what is declared to refuse it: a breaker
+	// in its cooldown, an allowance that is used up, a turn that is handed on, a kept
+	// failure in its lifetime. See [Recovers].
+	RecoversWithin time.Duration
 }
 
 // behind tells the walk what may refuse its attempts.
@@ -30,7 +42,7 @@ func (w *walk) behind(c *Contract) {
 // Plain reports whether there is nothing beside the policy.
 func (c *Contract) Plain() bool {
 	return len(c.Breakers) == 0 && c.Allowance == nil && len(c.Allowed) == 0 && c.EscalatesAfter == 0 && !c.Spreads &&
-		len(c.Sinks) == 0 && c.Cache == nil && c.Observation == nil && c.Session == nil && c.Loop == nil
+		len(c.Sinks) == 0 && c.Cache == nil && c.Observation == nil && c.Session == nil && c.Loop == nil && c.RecoversWithin == 0
 }
 
 // Invariants returns all that the contract implies. The rules of sinks and of the
@@ -76,7 +88,7 @@ func (c *Contract) looping() (list []Invariant) {
 
 // retrying lists the rules of the attempts.
 func (c *Contract) retrying() (list []Invariant) {
-	for _, inv := range append(c.Policy.rules(), conforms(*c)) {
+	for _, inv := range append(c.Policy.rules(), recovers(c, true), conforms(*c)) {
 		switch inv.Name {
 		case "honest-ending":
 			if c.Spreads {
@@ -118,7 +130,7 @@ func (c *Contract) retrying() (list []Invariant) {
 // One trace seldom has a situation for each of them, so all of them have the
 // leave of [WhereItApplies].
 func (p Policy) Invariants() []Invariant {
-	list := append(p.rules(), Conforms(p))
+	list := append(p.rules(), recovers(&Contract{Policy: p}, true), Conforms(p))
 	for i := range list {
 		list[i] = WhereItApplies(list[i])
 	}

@@ -153,6 +153,15 @@
 // agent: once so many in a row have failed, no tool is called any more, and the
 // next action ends as escalated.
 //
+// # Recovery
+//
+// What was learned of an outage must not outlast it. Where a trace has the instant at
+// which its faults stop (trace.Recorder.Calm, or the calm of a schedule), [Recovers]
+// wants every action that was under way to end, and every new one to succeed. What is
+// declared may delay that: a breaker by its cooldown, a cache by the lifetime of a
+// failure, or a time for the whole ([Contract].RecoversWithin). A breaker's Fallback is
+// left again once there is no reason for it.
+//
 // # Loops that a model drives
 //
 // A [Loop] is the contract of a run: what holds over all turns of a model, whatever it

@@ -210,7 +210,7 @@ func wishes() *rapid.Generator[[]trace.ToolCall] {
 // kinds lists the kinds of events, those that rules look at most more than once.
 func kinds() []trace.Kind {
 	list := []trace.Kind{trace.KindBegin, trace.KindBegin, trace.KindCall, trace.KindCall, trace.KindCall, trace.KindAnswer, trace.KindAnswer, trace.KindAnswer, trace.KindEnd}
-	for k := trace.KindBegin; k <= trace.KindHandback; k++ {
+	for k := trace.KindBegin; k <= trace.KindCalm; k++ {
 		list = append(list, k)
 	}
 	return list

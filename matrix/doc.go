@@ -64,6 +64,8 @@
 //   - sessions: sessions that are lost and cannot be opened, where the adapter declares them
 //   - observation: failures whose words leak, where it declares an Observation
 //   - records: logs and audits that fail, where it declares Sinks
+//   - recovery, for every adapter: faults that stop, before an action ends, behind its
+//     end, in a call that hangs and, where it declares a Breaker, while that is open
 //
 // # Rows of a tool
 //

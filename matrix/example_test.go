@@ -59,6 +59,7 @@ func ExampleRows() {
 	// timing, first cancel-during-delay: A cancel interrupts the wait, and no attempt follows.
 	// writes, first ambiguous-write-timeout: A reply lost after the effect is reconciled, repeated with the same key, or reported as unknown.
 	// adversarial, first transient-invalid-success: A refusal ends the action though an earlier failure was transient; the success behind it stays unused.
+	// recovery, first calm-after-the-last-attempt: An action that an outage has failed for good leaves nothing behind: the next ones succeed.
 }
 
 // A row builds its faults on what the policy retries and the tool can show.

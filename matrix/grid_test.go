@@ -199,8 +199,8 @@ func TestPlayReturnsWhatBecameOfEachRow(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]string{
-		"transient-until-exhausted": "4 calls, the policy calls for 3",
-		"failure-not-replayed":      "4 calls, the policy calls for 3",
+		"transient-until-exhausted":   "4 calls, the policy calls for 3",
+		"calm-after-the-last-attempt": "4 calls, the policy calls for 3", "failure-not-replayed": "4 calls, the policy calls for 3",
 	}, complaints)
 	require.Subset(t, skipped, map[string]string{
 		"invalid-arguments":         "the tool cannot answer invalid",

@@ -11,8 +11,8 @@ import (
 // A Group files the rows of the matrix by what they are about.
 type Group string
 
-// The first four are run for every adapter, the others for those that give
-// reason to.
+// The first four and the recovery are run for every adapter, the others for those
+// that give reason to.
 const (
 	Basics      Group = "basics"      // calls and ends
 	Timing      Group = "timing"      // cancels, deadlines and hints
@@ -30,6 +30,7 @@ const (
 	Sessions    Group = "sessions"    // sessions that are lost, where there are such
 	Observed    Group = "observation" // what is handed on of a failure, where that is declared
 	Records     Group = "records"     // logs and audits that fail, where there are sinks
+	Recoveries  Group = "recovery"    // faults that stop, for every adapter but those of loops and tools
 	Loops       Group = "loop"        // a loop that a model drives, in place of the groups above but observation and records
 	Leaves      Group = "leave"       // somebody who is asked before a call, where there is one
 	Talks       Group = "talk"        // replies that come in pieces, where they do
@@ -82,6 +83,8 @@ func shelves() []shelf {
 		{Sessions, sessionRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.sessions }},
 		{Observed, observationRows, func(_ *Setting, a *faultsim.Adapter) bool { return a.Observation != nil }},
 		{Records, recordRows, func(s *Setting, _ *faultsim.Adapter) bool { return len(s.Sinks) > 0 }},
+		{Recoveries, calmRows, nil},
+		{Recoveries, guardedCalmRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.Breaker != nil }},
 		{Loops, loopRows, func(s *Setting, _ *faultsim.Adapter) bool { return s.loop != nil }},
 		{Loops, goalRows, func(s *Setting, _ *faultsim.Adapter) bool {
 			return s.loop != nil && s.loop.Goal != "" && s.loop.Goal != s.Tools[0] && slices.Contains(s.Tools, s.loop.Goal)

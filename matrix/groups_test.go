@@ -30,7 +30,7 @@ func TestGroupsHaveTheirRows(t *testing.T) {
 // The groups that only some adapters run are left out elsewhere.
 func TestSpecialGroupsAreLeftOut(t *testing.T) {
 	for _, p := range played(t, loop(read)) {
-		require.Contains(t, []matrix.Group{matrix.Basics, matrix.Timing, matrix.Writes, matrix.Adversarial}, p.Row.Group, p.Row.Name)
+		require.Contains(t, []matrix.Group{matrix.Basics, matrix.Timing, matrix.Writes, matrix.Adversarial, matrix.Recoveries}, p.Row.Group, p.Row.Name)
 	}
 }
 

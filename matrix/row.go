@@ -3,6 +3,7 @@ package matrix
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/invariants"
@@ -52,7 +53,8 @@ type Setting struct {
 	sessions  bool                  // the adapter has a contract of its sessions
 	loop      *invariants.Loop      // of a loop that a model drives; nil: the code is none
 	cast      faultsim.Cast
-	escalates int // failed actions in a row after which the turn is handed on; 0: never
+	recovers  time.Duration // within which it has to, as the adapter declares; 0: no time
+	escalates int           // failed actions in a row after which the turn is handed on; 0: never
 }
 
 // Fixed is the Schedule of a row that is the same for every adapter.

@@ -50,10 +50,11 @@ type trip struct {
 type drill struct {
 	actions []faultsim.Plan
 	atOnce  bool
-	calls   int  // of the tool, in all actions
-	more    int  // so many more are right too
-	refused bool // the last action is
-	either  bool // it may be, or not
+	calm    time.Duration // when the faults stop; 0: never
+	calls   int           // of the tool, in all actions
+	more    int           // so many more are right too
+	refused bool          // the last action is
+	either  bool          // it may be, or not
 }
 
 // ofBreaker makes a row of a drill.
@@ -69,7 +70,7 @@ func ofBreaker(name, proves string, do func(trip) (drill, error)) Row {
 		Name: name, Proves: proves,
 		Schedule: func(s Setting) (faultsim.Schedule, error) {
 			d, err := plan(s)
-			return faultsim.Schedule{Actions: d.actions, AtOnce: d.atOnce}, err
+			return faultsim.Schedule{Actions: d.actions, AtOnce: d.atOnce, Calm: d.calm}, err
 		},
 		InAll: func(s Setting) faultsim.Expectation {
 			d, _ := plan(s)

@@ -33,6 +33,7 @@ type end struct {
 
 const (
 	ok         = trace.ReasonSuccess
+	exhausted  = trace.ReasonExhausted
 	cancelled  = trace.ReasonCancelled
 	deadline   = trace.ReasonDeadline
 	tooLong    = trace.ReasonHintTooLong
@@ -76,6 +77,10 @@ var further = []struct {
 	{"error-claims-success", matrix.Adversarial, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
 	{"error-gives-orders", matrix.Adversarial, end{2, refused}, end{2, refused}, end{2, refused}, end{2, refused}},
 	{"refusal-says-retry", matrix.Adversarial, end{1, refused}, end{1, refused}, end{1, refused}, end{1, refused}},
+	{"calm-after-the-last-attempt", matrix.Recoveries, end{3, exhausted}, end{3, exhausted}, end{3, exhausted}, end{3, exhausted}},
+	{"calm-in-the-wait", matrix.Recoveries, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
+	{"calm-behind-a-hang", matrix.Recoveries, end{2, ok}, end{2, ok}, end{1, outcome}, end{2, ok}},
+	{"calm-beside-open-actions", matrix.Recoveries, end{2, ok}, end{2, ok}, end{2, ok}, end{2, ok}},
 }
 
 func TestExpectationsOfFurtherRows(t *testing.T) {
@@ -127,7 +132,7 @@ func TestRowsAreFiledByGroup(t *testing.T) {
 	for _, r := range matrix.Rows() {
 		groups = append(groups, r.Group)
 	}
-	require.Equal(t, []matrix.Group{matrix.Basics, matrix.Timing, matrix.Writes, matrix.Adversarial}, slices.Compact(groups))
+	require.Equal(t, []matrix.Group{matrix.Basics, matrix.Timing, matrix.Writes, matrix.Adversarial, matrix.Recoveries}, slices.Compact(groups))
 }
 
 // A schedule that a row makes reads back from its text form.

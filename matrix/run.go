@@ -94,7 +94,7 @@ func prepare(t *testing.T, a faultsim.Adapter, own []Row) (Setting, []Row, error
 	}
 	set := Setting{
 		Policy: a.Policy, Can: can, Tools: names, Breaker: guardOf(&a, names), guards: a.Breakers, Pages: a.Pages,
-		allowance: a.Allowance, allowed: a.Allowed, escalates: a.EscalatesAfter, Sinks: a.Sinks, cache: a.Cache, Repeats: a.Repeats, sessions: a.Session != nil,
+		allowance: a.Allowance, allowed: a.Allowed, escalates: a.EscalatesAfter, recovers: a.RecoversWithin, Sinks: a.Sinks, cache: a.Cache, Repeats: a.Repeats, sessions: a.Session != nil,
 		loop: a.Loop,
 	}
 	if a.Loop != nil {

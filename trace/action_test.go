@@ -96,7 +96,7 @@ func worldGen() *rapid.Generator[*trace.Trace] {
 		actions := rapid.SampledFrom([]int{1, 2, 20}).Draw(t, "actions")
 		tools := rapid.SampledFrom([]int{1, 2, 20}).Draw(t, "tools")
 		step := rapid.SampledFrom([]int{1, 1, 1000}).Draw(t, "step")
-		kinds := rapid.OneOf(rapid.Just(trace.KindCall), rapid.Just(trace.KindAnswer), rapid.Map(enumGen(trace.KindHandback-1), func(k trace.Kind) trace.Kind { return k + 1 }))
+		kinds := rapid.OneOf(rapid.Just(trace.KindCall), rapid.Just(trace.KindAnswer), rapid.Map(enumGen(trace.KindCalm-1), func(k trace.Kind) trace.Kind { return k + 1 }))
 		tr := &trace.Trace{}
 		var open []trace.Event
 		call := 0
@@ -140,7 +140,7 @@ type plainAction struct {
 func plainActions(events []trace.Event) []plainAction {
 	var all []plainAction
 	for _, e := range events {
-		known := e.Kind == trace.KindAnswer || e.Kind == trace.KindInterrupt
+		known := e.Kind == trace.KindAnswer || e.Kind == trace.KindInterrupt || e.Kind == trace.KindCalm
 		for _, a := range all {
 			known = known || a.Name == e.Action
 		}

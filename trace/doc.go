@@ -50,6 +50,9 @@
 //     ([KindHandback]); one that does neither is killed, which is a crash.
 //   - An action that is done again at somebody's word ([Recorder.BeginAgain]) is an
 //     action of its own that names the one before; [ActionName] is the same.
+//   - The calm is the instant at which faults stop that were put in on purpose
+//     ([KindCalm], [Recorder.Calm]). It is of no action; [Trace.Recovery] counts from
+//     it how long the program takes to work again.
 //
 // Instants are durations since the start of the trace, and so are deadlines.
 //

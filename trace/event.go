@@ -35,11 +35,12 @@ const (
 	KindSay              // the user was shown a text
 	KindDrain            // the program's process was told to stop, and is killed after Wait
 	KindHandback         // the process that was told to stop has stopped by itself, and left the action to the next one
+	KindCalm             // the faults that were put in on purpose have stopped; it is of no action
 )
 
 var kindNames = [...]string{
 	"", "begin", "call", "interrupt", "answer", "wait", "cancel", "effect", "publish", "observation", "hit", "close", "end",
-	"hang", "leak", "panic", "spin", "crash", "restart", "say", "drain", "handback",
+	"hang", "leak", "panic", "spin", "crash", "restart", "say", "drain", "handback", "calm",
 }
 
 // String is the name of the value; empty for the zero value.

@@ -208,7 +208,7 @@ func eventGen(at time.Duration, open *[]int, calls *int) *rapid.Generator[trace.
 	return rapid.Custom(func(t *rapid.T) trace.Event {
 		e := trace.Event{
 			At:   at,
-			Kind: 1 + enumGen(trace.KindHandback-1).Draw(t, "kind"), Role: enumGen(trace.RoleConnect).Draw(t, "role"),
+			Kind: 1 + enumGen(trace.KindCalm-1).Draw(t, "kind"), Role: enumGen(trace.RoleConnect).Draw(t, "role"),
 			Reason: enumGen(trace.ReasonEscalated).Draw(t, "reason"), Ambiguous: rapid.Bool().Draw(t, "ambiguous"),
 			Action: textGen().Draw(t, "action"), Tool: textGen().Draw(t, "tool"),
 			CallID: textGen().Draw(t, "call id"), Layer: textGen().Draw(t, "layer"), Key: textGen().Draw(t, "key"), Credential: textGen().Draw(t, "credential"),

@@ -31,6 +31,22 @@ type Metrics struct {
 	Retries   []RetryMetrics  // by tool, then class, in the order of the names and of [Classes]
 }
 
+// Amplification is how many attempts an action made on average: the physical
+// attempts of all actions, divided by the actions. 1 is a program that never
+// retried; 0 is none that did anything. Layers that each retry multiply it: three
+// layers of four attempts each make 64 (Beyer et al., Site Reliability Engineering, 2016,
+// chapter 22). [Trace.Recovery] has the same number before and after the faults
+// stop.
+func (m Metrics) Amplification() float64 { return amplification(m.Attempts, m.Actions) }
+
+// amplification is the one definition of it.
+func amplification(attempts, actions int) float64 {
+	if actions == 0 {
+		return 0
+	}
+	return float64(attempts) / float64(actions)
+}
+
 // ActionMetrics are the numbers of one action.
 type ActionMetrics struct {
 	Action   string // its name in the trace

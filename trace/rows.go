@@ -185,6 +185,8 @@ func (w *teller) tell(e *Event, r *row, d *detail) {
 		tellHandback(e, d)
 	case KindRestart:
 		d.add("the program goes on")
+	case KindCalm:
+		d.add("the faults stop")
 	default:
 		d.add("an event of an unknown kind")
 	}

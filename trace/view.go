@@ -31,7 +31,7 @@ func buildActions(events []Event) []Action {
 	v.count()
 	v.allot()
 	for i := range events {
-		if e := &events[i]; !e.Ambiguous {
+		if e := &events[i]; !e.Ambiguous && e.Kind != KindCalm {
 			v.add(i, e)
 		}
 	}
@@ -48,6 +48,9 @@ func (v *view) count() {
 		e := &v.events[i]
 		if e.Ambiguous || e.Kind == KindInterrupt || e.Kind == KindAnswer {
 			continue // they belong to their call
+		}
+		if e.Kind == KindCalm {
+			continue // it belongs to the whole trace
 		}
 		n := v.find(e)
 		if n > 0 && v.owners == nil {

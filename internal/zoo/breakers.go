@@ -108,7 +108,7 @@ type guard struct {
 	rate    bool // over the last calls
 	endless bool
 
-	forgetful, keepsCount, crowd, wedges, extends, softProbe, retriesOpen, once bool
+	forgetful, keepsCount, crowd, wedges, extends, softProbe, retriesOpen, once, ungrateful bool
 }
 
 func newGuard() *guard {
@@ -198,6 +198,9 @@ func (g *guard) settle(v verdict) {
 	case v == nothing:
 	case v == fine && g.open && g.good+1 < g.probes:
 		g.probing, g.good = g.probing-1, g.good+1
+	case v == fine && g.open && g.ungrateful:
+		g.since, g.probing = time.Now(), 0
+		g.turn++
 	case v == fine && g.open:
 		g.open, g.probing, g.good, g.failed, g.last = false, 0, 0, 0, nil
 		g.turn++

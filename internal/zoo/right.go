@@ -129,7 +129,7 @@ func Right() []Specimen {
 		specimen("session-of-time", sharing(someTime, func(*session) {})),
 		specimen("http-broken-answer-asked-again", rereading(func() func(io.Reader, *forecast) error { return decodeAlone })),
 		specimen("http-hour-by-hour", readsHourly()),
-	}, rightLoops(), rightJobs(), rightDrains())
+	}, rightLoops(), rightJobs(), rightDrains(), rightRecoveries())
 }
 
 // stopsAtHints is the right loop that gives up where the tool asks for more

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rehearse-go/rehearse/faultsim"
+	"github.com/rehearse-go/rehearse/trace"
 )
 
 // A table is the kill table.
@@ -44,9 +45,11 @@ Which check finds which mistake. Each fault is a subject in internal/zoo: ordina
 	return b.String()
 }
 
-// size counts what a person would have to write: faults, their options, limits
-// and further actions.
-func size(s faultsim.Schedule) int {
+// size counts the events of a schedule that somebody has to follow: what goes wrong at
+// the tools, options, limits and further actions. An outage or a quota is as many as
+// the failures that it makes.
+func size(o faultsim.Outcome) int {
+	s := &o.Schedule
 	n := max(len(s.Actions)-1, 0)
 	add := func(set ...bool) {
 		for _, yes := range set {
@@ -55,14 +58,31 @@ func size(s faultsim.Schedule) int {
 			}
 		}
 	}
-	add(s.AtOnce, s.Jitter != "")
-	n += len(s.Outages) + len(s.Quotas) + len(s.Serial) + len(s.Expiries)
+	add(s.AtOnce, s.Jitter != "", s.Calm != 0)
+	n += len(s.Serial) + len(s.Expiries)
+	planned := 0
 	for _, p := range s.Actions {
-		add(p.After != 0, p.Deadline != 0, p.Cancel != 0, p.Key != 0, p.Other)
+		add(p.After != 0, p.Deadline != 0, p.Cancel != 0, p.Key != 0, p.Other, p.CrashBeforeWrite+p.CrashAfterWrite != 0, p.Restart != 0, p.Grace != 0, p.Again)
 		for _, faults := range p.Faults {
 			for _, f := range faults {
-				add(f != (faultsim.Fault{}), f.Hint != 0, f.Form != "", f.Latency != 0, f.Done, f.Deaf, f.Cancel != 0, f.Say != "", f.Advice != 0, f.Wrap != "", f.Work != 0, f.Twice, f.Panic)
+				if f.Class != 0 || f.Hang {
+					planned++
+				}
+				add(f != (faultsim.Fault{}), f.Hint != 0, f.Form != "", f.Latency != 0, f.Done, f.Deaf, f.Cancel != 0, f.Crash != 0, f.Drain != 0, f.Say != "", f.Advice != 0, f.Wrap != "", f.Work != 0, f.Body != 0, f.Twice)
 			}
+		}
+	}
+	if spells := len(s.Outages) + len(s.Quotas); spells > 0 {
+		n += max(spells, unanswered(o.Trace)-planned)
+	}
+	return n
+}
+
+// unanswered counts the answers of tools that failed.
+func unanswered(tr *trace.Trace) (n int) {
+	for at := range tr.Attempts() {
+		if c := at.Outcome.Class; c != trace.OK && c != trace.Declined {
+			n++
 		}
 	}
 	return n

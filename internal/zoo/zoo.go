@@ -36,7 +36,7 @@ func Faulty() []Specimen {
 		cancels(), leftovers(), endings(), terminals(), effects(), reconciling(), web(), answers(), words(), asksEarly(), deletes(), spells(),
 		breakers(), layers(), batches(), results(), caches(), hooks(), webBodies(), streams(), observations(), pages(), empties(), webBatches(),
 		spending(), sessions(), owners(), spreading(), allowed(), escalations(), toolPolicies(), advices(), sinks(), hits(), overlaps(), winners(), tallies(),
-		credentials(), schemas(), links(), together(), jitters(), limiters(), errands(), jobs(), drains(), desks(), crashedDesks(),
+		credentials(), schemas(), links(), together(), jitters(), limiters(), errands(), jobs(), drains(), desks(), crashedDesks(), recoveries(),
 		countingLoops(), talkingLoops(), endingLoops(), wishingLoops(), modelLoops(), leaveLoops(), streamLoops(), agentLoops(),
 	} {
 		all = append(all, part...)

@@ -20,7 +20,7 @@ func TestKillTable(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			o := caught(t, s)
 			g.add(s, o.Invariant(), failing(t, s))
-			t.Logf("trial %d, %v to the smallest (size %d):\n%s\n%s", o.Trial, o.Took, size(o.Schedule), o.Schedule, o.Findings[0])
+			t.Logf("trial %d, %v to the smallest (size %d):\n%s\n%s", o.Trial, o.Took, size(o), o.Schedule, o.Findings[0])
 		})
 	}
 	if t.Failed() || len(g.rows) != len(Faulty()) { // a -run of its own
@@ -164,9 +164,6 @@ func TestRightSubjects(t *testing.T) {
 			}
 			for _, g := range o.Gaps {
 				t.Errorf("%s", g)
-			}
-			if o.Trials >= 500 && len(o.Unmet) > 0 {
-				t.Errorf("%d trials, seed %d never met %q", o.Trials, o.Seed, o.Unmet)
 			}
 			if rows := failing(t, s); len(rows) > 0 {
 				t.Errorf("fails the rows %s", strings.Join(rows, ", "))
