@@ -94,6 +94,26 @@ type Adapter struct {
 	// once a sin is noticed.
 	Accept map[string]string
 
+	// Label gives labels to a trial, by its trace, which are counted like those of
+	// [Coverage]: what matters of it to the user. It may be called by several
+	// goroutines at once. Nil: there are none but those.
+	Label func(*trace.Trace) []string
+
+	// Require is in which part of the trials each label must be met, above 0 and up
+	// to 1: a streak of five in one of twenty is "streak 5": 0.05. [Check] runs
+	// more trials than planned until that is certain, 64 times as many at most, and
+	// fails where a share is too low or cannot be decided. Where fewer trials than
+	// usual are asked for, by -short, flag or variable, it fails only for a share
+	// that is certainly too low, and logs what is undecided. Nil: no share is
+	// required.
+	Require map[string]float64
+
+	// Unreachable lists what no trial meets, and why, of what [Check] wants of
+	// every adapter: by label, "rule NAME" for a rule that never applies, "tool
+	// NAME" for one that is never called, "fault TOOL KIND" for a fault that never
+	// reaches its tool. Check fails once a trial meets it. See [Coverage].
+	Unreachable map[string]string
+
 	// Serial runs trials one at a time, for code with package-level state. By
 	// default [Check] runs them on all cores.
 	Serial bool
@@ -315,7 +335,7 @@ func (a *Adapter) validateFor(actions int) error {
 	if a.Observation != nil {
 		errs = append(errs, a.validateObservation())
 	}
-	errs = append(errs, a.validateSinks(), a.validateCache(), a.validateSession(), a.validateLoop())
+	errs = append(errs, a.validateSinks(), a.validateCache(), a.validateSession(), a.validateLoop(), a.validateCoverage())
 	errs = append(errs, a.validateRestart()...)
 	if a.served == nil { // else the policy is made of the contract, which has been looked at
 		errs = append(errs, contractOf(&a.Policy).err)

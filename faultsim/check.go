@@ -38,6 +38,7 @@ func Check(t *testing.T, a Adapter) {
 	c.explore()
 	if c.whole() {
 		c.accepted()
+		c.covered()
 	}
 }
 
@@ -54,6 +55,8 @@ type check struct {
 	seen    sync.Map // names of accepted invariants that had findings
 	met     tally    // what the trials have met
 	crowded bool     // a trial was to be seeded and could not be
+	doubles []string // who stands on the stage, by name
+	most    int      // trials, where required shares take more than were planned
 	played  int      // trials that were run alone
 
 	campaign *campaign  // nil: the first failure is the end
@@ -71,6 +74,7 @@ func newCheck(t *testing.T, a *Adapter, set settings) *check {
 func (c *check) of(name string, a *Adapter, set settings) {
 	c.name, c.a, c.set = name, a, set
 	c.invs, c.content, c.beside = a.invariants(), a.content(), a.Contract().Content()
+	c.most = extraTrials * set.trials
 }
 
 // explore runs the drawn trials, or reads what other machines have run.

@@ -341,6 +341,40 @@
 //	profile, err := faultsim.Fit(traces...)
 //	fmt.Printf("%#v\n", profile)
 //
+// # Coverage
+//
+// A check that could not have failed proves nothing. Check counts over all trials what
+// they have met, in [Coverage], and logs the table; it shows with go test -v. The run
+// fails where
+//
+//   - a rule never applied: nothing in any trial could have broken it. Only what the
+//     adapter brings about is demanded: hint-honoured needs a tool that can ask for a
+//     wait, one-key a policy with a Key. Rules about what a program may do and need
+//     not, such as no-effect-after-end, are not demanded either. The table says of each
+//     rule that did not apply why it need not. Rules of one's own are demanded, unless
+//     they have the leave of [invariants.WhereItApplies];
+//   - a tool, model, approver or sink was never called, and faults were planned for it;
+//   - a kind of fault was planned a hundred times for a tool that was called, and never
+//     reached it.
+//
+// What no trial of an adapter can meet is for [Adapter].Unreachable to say, with the
+// reason. All this takes 500 trials: of a shorter run the log says that nothing was
+// demanded. Single faults are not demanded: those behind the last attempt are there to
+// show that it is the last.
+//
+// [Adapter].Label gives labels of one's own, and Require the part of the trials that
+// must meet a label:
+//
+//	adapter.Require = map[string]float64{"streak 3": 0.05, "rule one-effect": 0.2}
+//
+// It is decided as QuickCheck's checkCoverage does: with twice as many trials each
+// time, until it is certain (one wrong verdict in a thousand million) that the share is
+// nine tenths of what is wanted, or more, or that it is below it; 64 times the planned
+// trials at most.
+//
+// [Run], and a saved case, fail where the schedule plans faults for a tool that the
+// trial never calls.
+//
 // # Crashes
 //
 // A schedule can let the process of the code under test die: some time after the

@@ -14,7 +14,7 @@ import (
 // attempts, plain failures, no latency, no hint, no cancel, one action.
 type drawer struct {
 	p       *invariants.Policy
-	off     kinds // of faults that this schedule does without
+	off     switches // of faults that this schedule does without
 	tools   []drawnTool
 	single  bool                // one action only
 	stormy  bool                // the faults never stop
@@ -199,6 +199,7 @@ func (d *drawer) whole(t *source) Schedule {
 	s.AtOnce = n > 1 && coin(shape)
 	d.garnish(t.of("garnish"), &s)
 	d.serial(t.of("serial"), &s)
+	d.seldom(t.of("seldom"), &s)
 	d.streams(t.of("streams"), &s)
 	if d.canary {
 		d.plant(t.of("plant"), &s)
@@ -258,11 +259,28 @@ func (d *drawer) plan(t *source) Plan {
 func (d *drawer) callers(t *source, p *Plan) {
 	if d.may(deadlines) && oneIn(t, 2) {
 		p.Deadline = d.deadline(t, p)
+		p.partCancels()
 	}
 	if p.Deadline == 0 && d.may(cancels) && oneIn(t, 3) {
 		p.Cancel = d.moment(t)
 		if oneIn(t, 2) {
 			p.Cancel = -1
+		}
+	}
+}
+
+// partCancels keeps the cancels of an action that has a deadline as well off its
+// instant: deadlines fall on odd nanoseconds, and these cancels two beside a ten,
+// where no answer of any action falls either. See odd.
+func (p *Plan) partCancels() {
+	for _, faults := range p.Faults {
+		for n := range faults {
+			switch at := &faults[n].Cancel; {
+			case *at%10 == 9:
+				*at--
+			case *at > 0:
+				*at += 2 - *at%10
+			}
 		}
 	}
 }
@@ -430,6 +448,39 @@ func (d *drawer) deadline(t *source, p *Plan) time.Duration {
 		}
 	}
 	return odd(max(1, at.Truncate(10)+[...]time.Duration{1, -1, 11, time.Millisecond + 11}[below(t, 4)]))
+}
+
+// seldom brings about more often what the draws before it bring about too seldom to
+// be met for certain in 500 trials: deadlines that fall into a wait that the tool asks
+// for, outages and quotas.
+func (d *drawer) seldom(t *source, s *Schedule) {
+	for i := range s.Actions {
+		p := &s.Actions[i]
+		if at := d.hintedWait(p); at > 0 && p.Deadline > 0 && coin(t.nth(i)) {
+			p.Deadline = at
+		}
+	}
+	if len(s.Outages)+len(s.Quotas)+len(s.Buckets) == 0 {
+		d.spells(t, s)
+	}
+}
+
+// hintedWait is an instant within the first wait that the main tool asks for; 0: it
+// asks for none.
+func (d *drawer) hintedWait(p *Plan) time.Duration {
+	if len(d.tools) == 0 || len(d.tools[0].hints) == 0 {
+		return 0
+	}
+	at, faults := time.Duration(0), p.Faults[d.tools[0].name]
+	for n := range faults {
+		f := &faults[n]
+		if at += d.seen(f); f.Hint > 0 {
+			return odd((at + f.Hint/2).Truncate(10) + 13)
+		}
+		_, hi := d.p.Backoff.Window(n+1, 0)
+		at = min(at+hi, longestTime/2)
+	}
+	return 0
 }
 
 // moment draws an instant within the time that the action can take.

@@ -92,7 +92,41 @@ func (d *drawer) forLoop(t *source) Schedule {
 	for k := range d.models {
 		d.speech(t.of("speech").of(d.models[k].name), &d.models[k], &s)
 	}
+	if down := t.of("down"); d.loop.PerTool+d.loop.EscalateAfter > 0 && oneIn(down, 5) {
+		d.down(down, &s.Actions[0])
+	}
 	return s
+}
+
+// down draws a run in which nothing works: each call of a tool fails, and the models
+// ask on, mostly with another argument. Only so do enough asks fail in a row
+// for the run to end, or for a tool to be left alone.
+func (d *drawer) down(t *source, p *Plan) {
+	p.Deadline, p.Cancel = 0, 0
+	for i := range d.tools {
+		tool := &d.tools[i]
+		if f := tool.final(); f.Class != 0 {
+			p.Faults[tool.name] = slices.Repeat([]Fault{f}, loopTurns*max(1, min(tool.most, 4)))
+		}
+	}
+	for k := range d.models {
+		turns := make([]Fault, 1, loopTurns)
+		for range 1 + below(t, loopTurns-1) {
+			turns = append(turns, Fault{Move: [...]Move{MoveChange, MoveChange, MoveChange, MoveAgain}[below(t, 4)]})
+		}
+		p.Faults[d.models[k].name] = turns
+	}
+}
+
+// final is a failure after which the tool is not called again, or else any that
+// comes at once.
+func (t *drawnTool) final() Fault {
+	for _, f := range slices.Concat(t.refused, t.retried) {
+		if !f.Hang && !f.Done {
+			return f
+		}
+	}
+	return Fault{}
 }
 
 // speech lets one reply of a model that streams come in pieces: whole, broken in the

@@ -167,7 +167,7 @@ func (d *drawer) byProfile(t *source) Schedule {
 // of faults.
 func (d *drawer) swarmedProfile(t *source) *drawer {
 	one, dp := *d, *d.declared
-	one.off = kinds(t.bits(8)) & allKinds
+	one.off = switches(t.bits(8)) & allSwitches
 	dp.tools = slices.Clone(dp.tools)
 	for i, x := range dp.tools {
 		own, c := t.of(x.tool.name), *x

@@ -91,6 +91,26 @@ func TestForecastGivesUpAfterThreeAttemptsAndSaysNothingOfWaits(t *testing.T) {
 	}
 }
 
+// What the trials must have met: of each label a part of them. A rule that never
+// applies fails the run without being asked for.
+func TestForecastMeetsWhatMatters(t *testing.T) {
+	a := forecasts()
+	a.Label = func(tr *trace.Trace) []string {
+		for at := range tr.Attempts() {
+			if at.N == 3 && at.Outcome.Class == trace.OK {
+				return []string{"saved by the last attempt"}
+			}
+		}
+		return nil
+	}
+	a.Require = map[string]float64{
+		"saved by the last attempt": 0.02,
+		"streak 3":                  0.05,
+		"cancel in backoff":         0.02,
+	}
+	faultsim.Check(t, a)
+}
+
 // One situation, written down.
 func TestForecastGivesUpAfterThreeAttempts(t *testing.T) {
 	busy := faultsim.Fail(trace.Transient)

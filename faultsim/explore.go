@@ -13,7 +13,7 @@ import (
 // An Outcome is what an exploration of an adapter's faults came to.
 type Outcome struct {
 	Seed   uint64 // base seed of the trials
-	Trials int    // planned
+	Trials int    // planned, with those that it took to decide the shares of Adapter.Require
 
 	// Trial is the number of the first failing trial, from 1; 0: none failed,
 	// and the fields below are zero.
@@ -27,6 +27,14 @@ type Outcome struct {
 	Trace    *trace.Trace         // of that schedule
 	Differs  *trace.Difference    // between two runs of that schedule; nil: they give the same trace
 	Idle     []string             // accepted deviations that did not occur
+
+	// Where no trial failed, what the trials have met, what they had to meet and
+	// have not, and which of rehearse's own labels they were drawn to meet and have
+	// not. The last does not fail a [Check]: a streak of five needs a program that
+	// goes on for so long.
+	Coverage Coverage
+	Gaps     []Gap
+	Unmet    []string
 }
 
 // Invariant names the broken rule; empty: none is broken.
@@ -62,7 +70,9 @@ func Explore(t *testing.T, a Adapter) (Outcome, error) {
 		return o, err
 	}
 	if f == nil {
-		o.Idle = c.idle()
+		m := c.demand()
+		o.Idle, o.Coverage, o.Gaps, o.Trials = c.idle(), m.Coverage, m.gaps, c.set.trials
+		o.Unmet = c.drawer.missing(m.Coverage)
 		return o, nil
 	}
 	if f.r.err != nil {
@@ -105,6 +115,9 @@ func (c *check) search() (*failure, error) {
 		return nil, err
 	}
 	n, r := c.firstFailing(0, c.set.trials)
+	for from := c.set.trials; r == nil && c.extends(); from = c.set.trials {
+		n, r = c.firstFailing(from, c.set.trials)
+	}
 	if r == nil {
 		return nil, nil
 	}
@@ -117,8 +130,10 @@ func (c *check) prepare() error {
 	if err != nil {
 		return err
 	}
-	c.drawer, err = drawerFor(c.a, tools)
-	return err
+	if c.drawer, err = drawerFor(c.a, tools); err != nil {
+		return err
+	}
+	return c.onStage(tools)
 }
 
 // failure is that of trial n.

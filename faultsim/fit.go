@@ -228,14 +228,14 @@ func (r *record) failures() (Distribution[int], GilbertElliott) {
 	case chain < same && chain < free && after[rowSuccess].failed > 0 && after[rowFailure].succeeded > 0:
 		return nil, GilbertElliott{ToBad: digits(after[rowSuccess].share()), ToGood: digits(1 - after[rowFailure].share()), Bad: 1}
 	case free < same || overall.succeeded == 0:
-		return streaks(byPlace), GilbertElliott{}
+		return lengths(byPlace), GilbertElliott{}
 	}
 	return Geometric(digits(1 - overall.share())), GilbertElliott{}
 }
 
-// streaks is the distribution of streaks in which the chance to fail depends on the
+// lengths is the distribution of streaks in which the chance to fail depends on the
 // place. A streak whose end nobody has seen ends where it was last seen.
-func streaks(byPlace []odds) Distribution[int] {
+func lengths(byPlace []odds) Distribution[int] {
 	weights, left := []float64{}, 1.0
 	for _, o := range byPlace {
 		if o.all() == 0 {

@@ -266,6 +266,7 @@ func (s *Stage) beside(list *[]*tool, what string, t *tool) {
 	case t.name == "" || t.name == Main:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: %s on the stage is named %q: give it a name of its own, for schedules and reports", what, t.name))
 	case i >= 0 && (*list)[i].build < t.build:
+		t.follows((*list)[i])
 		(*list)[i] = t
 		return
 	case i >= 0 || s.double(t.name) != nil:

@@ -111,24 +111,28 @@ func (c *check) work(p *pool, w int) {
 			return
 		}
 		s := c.draw(int(n))
-		r := c.one(p, w, n, &s, old)
+		x, r := c.one(p, w, n, &s, old)
 		if c.set.twice && r.passes() {
-			r = c.twice(&s, r, c.one(p, w, n, &s, nil))
+			_, again := c.one(p, w, n, &s, nil)
+			r = c.twice(&s, r, again)
 		}
 		p.done.Add(1)
 		old = r.tr
+		if r.passes() {
+			r.labels, r.err = c.a.labelled(&r)
+		}
 		if !r.passes() {
 			failed := r
 			p.fails(n, &failed)
 			old = nil
 			continue
 		}
-		p.met[w].note(&s, &r)
+		p.met[w].note(&s, x, &r)
 	}
 }
 
 // one runs and judges a drawn trial.
-func (c *check) one(p *pool, w int, n int64, s *Schedule, storage *trace.Trace) result {
+func (c *check) one(p *pool, w int, n int64, s *Schedule, storage *trace.Trace) (*trial, result) {
 	x := c.newTrial(s, storage)
 	x.drawn = true
 	p.numbers[w].Store(n)
@@ -142,7 +146,7 @@ func (c *check) one(p *pool, w int, n int64, s *Schedule, storage *trace.Trace) 
 	if x.claim.seeded {
 		scatter(c.t)
 	}
-	return r
+	return x, r
 }
 
 // fails notes a trial that failed, unless one before it has. One that cannot be

@@ -209,15 +209,15 @@ func (b *Behaviour) validate() error {
 		errs = append(errs, fmt.Errorf("Outage.Class is %v: say a class that fails", c))
 	}
 	if q := (Quota{Main, b.Quota.N, b.Quota.Per}); b.Quota != (Quota{}) {
-		errs = append(errs, field("Quota", errors.Join(q.validate(), own(b.Quota.Tool))))
+		errs = append(errs, field("Quota", errors.Join(q.validate(), unnamed(b.Quota.Tool))))
 	}
 	if k := (Bucket{Main, b.Bucket.Burst, b.Bucket.Every}); b.Bucket != (Bucket{}) {
-		errs = append(errs, field("Bucket", errors.Join(k.validate(), own(b.Bucket.Tool))))
+		errs = append(errs, field("Bucket", errors.Join(k.validate(), unnamed(b.Bucket.Tool))))
 	}
 	return errors.Join(errs...)
 }
 
-func own(tool string) error {
+func unnamed(tool string) error {
 	if tool != "" {
 		return fmt.Errorf("its Tool is %q: leave it empty, since it is that of the behaviour", tool)
 	}

@@ -37,6 +37,9 @@ func (c *check) replayCase(k *savedCase) {
 		c.campaign.knows(r.found[0].Invariant)
 		c.report(r, &k.schedule, origin+c.since(k)+"\n"+c.tell(&runs), k)
 	}
+	if r.unmet != "" {
+		c.t.Fatalf("vacuous: %s: %s\n%s\n%s", c.a.Name, r.unmet, indent("schedule", k.schedule.String()), origin)
+	}
 }
 
 // again runs a saved case, as often as it takes to see a failure that a race

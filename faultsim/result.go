@@ -13,6 +13,10 @@ type result struct {
 	found []invariants.Finding
 	err   error
 	other *trace.Difference // to a second run of the same trial; nil: none, or there was no second one
+
+	applied []bool   // by number of the invariant: it could have been broken
+	labels  []string // the adapter's own, of a drawn trial
+	unmet   string   // of a trial that is shown: see Result.Unmet
 }
 
 func (r *result) broken() bool { return len(r.found) > 0 }
@@ -39,7 +43,16 @@ func (c *check) trial(s *Schedule) *result {
 }
 
 // shown is trial for a result that is reported.
-func (c *check) shown(s *Schedule) *result { return c.alone(c.newTrial(s, nil)) }
+func (c *check) shown(s *Schedule) *result {
+	x := c.newTrial(s, nil)
+	r := c.alone(x)
+	if r.err == nil && !r.broken() {
+		if names := x.uncalled(); len(names) > 0 {
+			r.unmet = x.unmet(names)
+		}
+	}
+	return r
+}
 
 func (c *check) alone(x *trial) *result {
 	c.played++
@@ -62,8 +75,10 @@ func (c *check) judge(tr *trace.Trace, err error) result {
 	if err != nil {
 		return r
 	}
+	r.applied = make([]bool, len(c.invs))
 	for i := range c.invs {
 		v := c.invs[i].Check(tr)
+		r.applied[i] = v.Applied > 0
 		if len(v.Findings) == 0 {
 			continue
 		}

@@ -25,6 +25,10 @@ type Result struct {
 	Findings []invariants.Finding // without those that the adapter accepts
 	Accepted []invariants.Finding // those that it accepts
 	Err      error                // the schedule could not be played; see [UnfitError]
+
+	// Unmet says which tools the schedule plans faults for that the trial never
+	// called, where no rule was broken; empty: there are none. See [Run].
+	Unmet string
 }
 
 // An UnfitError says that a schedule does not fit the adapter's stage: it
@@ -54,6 +58,9 @@ func Trial(t *testing.T, a Adapter, s Schedule) Result {
 	}
 	r := Result{Trace: tr}
 	r.Findings, r.Accepted = a.judge(tr)
+	if names := x.uncalled(); len(names) > 0 && len(r.Findings) == 0 {
+		r.Unmet = x.unmet(names)
+	}
 	return r
 }
 
@@ -124,7 +131,9 @@ func causeless(p *invariants.Policy, name string, tools []*tool) error {
 
 // Run plays one schedule on a fresh subject in virtual time, judges the trace
 // by all that the policy implies, and reports findings through t. It returns
-// the trace for further checks, and ends the test where there is none.
+// the trace for further checks, and ends the test where there is none. A schedule
+// that plans faults for a tool which the trial never calls fails too: it would pass
+// whatever they are.
 //
 // Run must be called outside a synctest bubble.
 func Run(t *testing.T, a Adapter, s Schedule) *trace.Trace {
@@ -135,6 +144,9 @@ func Run(t *testing.T, a Adapter, s Schedule) *trace.Trace {
 	}
 	if len(r.Findings) > 0 {
 		t.Errorf("%s\n%s", strings.TrimRight(invariants.Report(r.Trace, r.Findings), "\n"), indent("schedule", s.String()))
+	}
+	if r.Unmet != "" {
+		t.Errorf("vacuous: %s: %s\n%s", a.Name, r.Unmet, indent("schedule", s.String()))
 	}
 	return r.Trace
 }

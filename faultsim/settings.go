@@ -32,6 +32,7 @@ const defaultTrials = 1000
 type settings struct {
 	trials    int
 	asked     bool // the number of trials was asked for by flag or variable
+	brief     bool // so it was, or -short: it stays what it is
 	seed      uint64
 	exploring bool
 	length    length // of a campaign; zero: it is none
@@ -58,7 +59,7 @@ func (s *settings) propose(trials int) {
 func readSettings(test string) (settings, error) {
 	s := settings{trials: defaultTrials, seed: nameSeed(test)}
 	if testing.Short() {
-		s.trials /= 5
+		s.trials, s.brief = s.trials/5, true
 	}
 	err := errors.Join(s.readTrials(), s.readSeed(), s.readScale(), s.readSwitches())
 	return s, err
@@ -67,7 +68,7 @@ func readSettings(test string) (settings, error) {
 func (s *settings) readTrials() error {
 	n, _, err := settingTrials.Read()
 	if err == nil && n > 0 {
-		s.trials, s.asked = n, true
+		s.trials, s.asked, s.brief = n, true, true
 	}
 	return err
 }

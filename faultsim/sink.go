@@ -113,7 +113,8 @@ func (s *Stage) registerSink(t *tool) invariants.Sink {
 	case s.built:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: sink %q was put on the stage by an action: do that in Subject, where schedules and rows can see it", t.name))
 	case before >= 0 && s.sinks[before].build < t.build:
-		s.sinks[before] = t // on the stage again after a crash
+		t.follows(s.sinks[before]) // on the stage again after a crash
+		s.sinks[before] = t
 		return s.declared[i]
 	case s.double(t.name) != nil:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: the stage has two doubles named %q: give each its own name", t.name))

@@ -141,3 +141,19 @@ func BenchmarkWorkers(b *testing.B) {
 		b.ReportMetric(float64(b.N)*10_000/b.Elapsed().Seconds(), "trials/s")
 	})
 }
+
+// BenchmarkNote is what it takes to read the labels off a trial and to count them, as
+// part of a trial.
+func BenchmarkNote(b *testing.B) {
+	inTest(b, func(t *testing.T) {
+		a := homeAdapter()
+		s := One(Fail(trace.Transient), Fault{Class: trace.Transient, Latency: time.Second, Cancel: 2 * time.Second})
+		c := newCheck(t, &a, settings{})
+		x := c.newTrial(&s, nil)
+		r := c.judge(x.run(t))
+		var y tally
+		for b.Loop() {
+			y.note(&s, x, &r)
+		}
+	})
+}

@@ -69,7 +69,8 @@ type climate struct {
 	begin time.Time
 	used  []usage // by number of the quota
 
-	levels []level // by number of the bucket
+	levels     []level // by number of the bucket
+	down, over bool    // a call has met an outage, or was more than a quota grants
 }
 
 type usage struct {
@@ -93,12 +94,14 @@ func (c *climate) fault(is func(name string) bool, f Fault) Fault {
 func (c *climate) faultAt(at time.Duration, is func(name string) bool, f Fault) Fault {
 	for i := range c.s.Outages {
 		if o := &c.s.Outages[i]; is(o.Tool) && at >= o.From && at < o.To {
+			c.down = true
 			return f.despite(Fault{Class: o.Class})
 		}
 	}
 	over := f
 	for i := range c.s.Quotas {
 		if q := &c.s.Quotas[i]; is(q.Tool) && !c.grants(i, q, at) {
+			c.over = true
 			over = f.despite(q.over(at))
 		}
 	}
@@ -175,7 +178,7 @@ func (s *Stage) spellsFit(sched *Schedule) error {
 	}
 	for _, name := range sched.Serial {
 		if s.lookup(name) == nil {
-			return &UnfitError{fmt.Sprintf("the schedule speaks of tool %q, the stage has %s", name, s.names()), 0, name, 0}
+			return &UnfitError{s.unknown(name), 0, name, 0}
 		}
 	}
 	for _, at := range sched.Expiries {
@@ -194,7 +197,7 @@ func (s *Stage) spellFits(name string, f Fault, what string) error {
 	plain := Fault{Class: f.Class}
 	switch {
 	case t == nil:
-		return &UnfitError{fmt.Sprintf("the schedule speaks of tool %q, the stage has %s", name, s.names()), 0, name, 0}
+		return &UnfitError{s.unknown(name), 0, name, 0}
 	case !t.can(&plain):
 		return &UnfitError{fmt.Sprintf("%s cannot answer as %s plans: %s: give it that class", t.name, what, describe(&f)), 0, name, 0}
 	case !t.can(&f):

@@ -87,7 +87,12 @@ type tool struct {
 	queue queue  // of a tool that serves one call at a time
 	stage *Stage // that it stands on, for draws; nil: of no interest
 	build int    // the number of the stage that it was put on last
+	calls int    // that have reached it
+	met   kinds  // of the faults that it has shown
 }
+
+// follows puts the tool in the place of the same one from before a crash.
+func (t *tool) follows(old *tool) { t.calls, t.met = old.calls, old.met }
 
 // skills are what a double can show.
 type skills interface {
@@ -201,7 +206,8 @@ func (s *Stage) register(t *tool) {
 	case s.built:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: tool %q was put on the stage by an action: do that in Subject, where schedules and rows can see it", t.name))
 	case before >= 0 && s.tools[before].build < t.build:
-		s.tools[before] = t // on the stage again after a crash
+		t.follows(s.tools[before]) // on the stage again after a crash
+		s.tools[before] = t
 		return
 	case before < 0 && t.build > 0:
 		s.misuse = append(s.misuse, fmt.Errorf("faultsim: tool %q is put on the stage after a crash only: put it there in Subject as well, where schedules can see it", t.name))
@@ -270,7 +276,7 @@ func (s *Stage) fits(sched *Schedule) error {
 		for name, faults := range inOrder(sched.Actions[i].Faults) {
 			t := s.double(name)
 			if t == nil {
-				return &UnfitError{fmt.Sprintf("the schedule speaks of tool %q, the stage has %s", name, s.names()), i + 1, name, 0}
+				return &UnfitError{s.unknown(name), i + 1, name, 0}
 			}
 			for n := range faults {
 				if err := faults[n].validate(); err != nil {
@@ -338,11 +344,12 @@ func (s *Stage) names() string {
 	if len(s.tools) == 0 {
 		return "none: does Subject call faultsim.Tool or Stage.Client?"
 	}
-	list := make([]string, 0, len(s.tools)+len(s.sinks))
-	for _, t := range slices.Concat(s.tools, s.models, s.approvers, s.sinks) {
-		list = append(list, fmt.Sprintf("%q", t.name))
-	}
-	return strings.Join(list, ", ")
+	return strings.Join(quoted(namesOf(s.everybody())), ", ")
+}
+
+// unknown words a schedule that speaks of a double which is not there.
+func (s *Stage) unknown(name string) string {
+	return fmt.Sprintf("the schedule speaks of tool %q, the stage has %s%s", name, s.names(), meant(name, namesOf(s.everybody())))
 }
 
 func describe(f *Fault) string {
@@ -356,6 +363,7 @@ func describe(f *Fault) string {
 func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	t.calls++
 	a := s.act(p.Action())
 	if a == nil {
 		return Fault{}, nil
@@ -385,6 +393,7 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 			f = d.check(t, p, f)
 		}
 	}
+	t.met |= f.kinds()
 	if f.Cancel > 0 && !a.ended {
 		a.cancelAfter(s, f.Cancel)
 	}

@@ -2,11 +2,11 @@ package faultsim
 
 import "slices"
 
-// kinds are kinds of faults, beside the classes of answers.
-type kinds uint16
+// switches turn kinds of faults off, beside the classes of answers.
+type switches uint16
 
 const (
-	latencies kinds = 1 << iota
+	latencies switches = 1 << iota
 	hints
 	cancels
 	deadlines
@@ -14,11 +14,11 @@ const (
 	spells
 	restarts
 	partials
-	allKinds = 1<<iota - 1
+	allSwitches = 1<<iota - 1
 )
 
 // may reports whether the schedule may have faults of the kind.
-func (d *drawer) may(k kinds) bool { return d.off&k == 0 }
+func (d *drawer) may(k switches) bool { return d.off&k == 0 }
 
 // swarmed is the drawer of one schedule that does without some kinds of faults,
 // each with the chance of a half: a class of answers of any tool, hangs, lost
@@ -27,7 +27,7 @@ func (d *drawer) may(k kinds) bool { return d.off&k == 0 }
 // cancel. It is the swarm testing of Groce, Zhang, Eide, Chen and Regehr (ISSTA 2012).
 func (d *drawer) swarmed(t *source) *drawer {
 	one := *d
-	one.off = kinds(t.bits(8)) & allKinds
+	one.off = switches(t.bits(8)) & allSwitches
 	one.tools = slices.Clone(d.tools)
 	for i := range one.tools {
 		one.tools[i].swarm(t.of(one.tools[i].name))

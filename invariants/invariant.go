@@ -30,6 +30,9 @@ func WhereItApplies(inv Invariant) Invariant {
 	return inv
 }
 
+// MayIdle reports whether the invariant has leave to say nothing, by [WhereItApplies].
+func (inv Invariant) MayIdle() bool { return inv.idles }
+
 // A Verdict is what a check found. Applied counts how often the rule could
 // have been broken; where it is 0 the check has said nothing about the trace.
 type Verdict struct {

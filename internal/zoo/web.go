@@ -2,6 +2,7 @@ package zoo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,6 +88,7 @@ type webAgent struct {
 	quotes bool // its error knows the body of the answer
 	// patient: there is no limit but the caller's
 	patient bool
+	most    int // attempts; 0: the usual number
 }
 
 // patientPolicy is the contract without a time limit for one attempt.
@@ -117,7 +119,7 @@ func (a *webAgent) forecast(ctx context.Context) (forecast, error) {
 		if err == nil {
 			return f, nil
 		}
-		if n == attempts || ctx.Err() != nil || !again(err) {
+		if n == cmp.Or(a.most, attempts) || ctx.Err() != nil || !again(err) {
 			return forecast{}, err
 		}
 		if err := sleep(ctx, a.wait(wait, err)); err != nil {

@@ -63,17 +63,17 @@ func obeysHeader(own time.Duration, err error) time.Duration {
 	return own
 }
 
-// rereading plugs in an agent that asks again where an answer is broken, with a
+// rereading plugs in an agent that asks once more where an answer is broken, with a
 // decoder for each action.
 func rereading(decoder func() func(io.Reader, *forecast) error) faultsim.Adapter {
 	p := webPolicy()
-	p.Retry = append(p.Retry, trace.Malformed)
+	p.ID, p.MaxAttempts, p.Retry = "weather-once-more/v1", 2, append(p.Retry, trace.Malformed)
 	return faultsim.Adapter{
 		Name: "forecast", Policy: p, Want: forecast{Celsius: 19},
 		Subject: func(s *faultsim.Stage) faultsim.Action {
 			client := s.Client(route(http.MethodGet))
 			return func(ctx context.Context) (any, error) {
-				a := &webAgent{client: client, hint: readHint, retry: retryStatus, decode: decoder()}
+				a := &webAgent{client: client, hint: readHint, retry: retryStatus, decode: decoder(), most: 2}
 				return a.forecast(ctx)
 			}
 		},

@@ -188,6 +188,9 @@ func TestRightSubjects(t *testing.T) {
 			if o.Trial > 0 {
 				t.Errorf("trial %d, seed %d, rate %v: %s\n%s\n%s", o.Trial, o.Seed, o.Rate, o.Findings[0], o.Schedule, o.Trace.Timeline(o.Findings[0].Events...))
 			}
+			for _, g := range o.Gaps {
+				t.Errorf("%s", g)
+			}
 			if rows := failing(t, s); len(rows) > 0 {
 				t.Errorf("fails the rows %s", strings.Join(rows, ", "))
 			}
