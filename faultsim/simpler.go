@@ -64,6 +64,9 @@ func simplerPlan(s Schedule, i int, d *drawer, yield func(Schedule) bool) bool {
 			return false
 		}
 		for n := range p.Faults[tool] {
+			if n > longestGarnished && p.Faults[tool][n] == p.Faults[tool][n-1] {
+				continue // a long streak of the same, which is cut at its end
+			}
 			if !simplerFault(s, i, tool, n, d, yield) {
 				return false
 			}
@@ -92,7 +95,8 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 			delete(f, tool)
 		}
 	})
-	if !yield(out) {
+	same := n > 0 && s.Actions[i].Faults[tool][n] == s.Actions[i].Faults[tool][n-1] // without either it is one schedule
+	if !same && !yield(out) {
 		return false
 	}
 	if refused := d.tool(tool).refused; len(refused) > 0 && n+1 < len(s.Actions[i].Faults[tool]) {
