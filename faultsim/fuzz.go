@@ -108,7 +108,7 @@ func (z *fuzzer) play(t *testing.T, input []byte) {
 	s := decode(c.drawer, input)
 	x := c.newTrial(&s, z.spent)
 	x.drawn = true
-	r := c.judge(watched(t, x))
+	r := c.judge(abandonable(t, x))
 	z.spent = nil
 	if !r.broken() && r.err == nil {
 		z.spent = r.tr

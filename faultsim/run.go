@@ -181,11 +181,16 @@ func (e *FrozenError) Error() string { return e.Report }
 // whose clock stands still cannot be ended. It finds out where what is left
 // behind is blocked, which takes longer than a trial.
 func watched(t *testing.T, x *trial) (*trace.Trace, error) {
+	x.detail = true
+	return abandonable(t, x)
+}
+
+// abandonable is watched without the places of what is left behind.
+func abandonable(t *testing.T, x *trial) (*trace.Trace, error) {
 	type outcome struct {
 		tr  *trace.Trace
 		err error
 	}
-	x.detail = true
 	x.claim.take(x.seeds())
 	defer x.claim.drop()
 	done := make(chan outcome, 1)

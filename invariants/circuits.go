@@ -165,6 +165,9 @@ func (w *watch) moveOn(now time.Duration) bool {
 // landed lets calls settle that were answered at this instant: those that must
 // have by the event, and those that may.
 func (w *watch) landed(event int) []circuit {
+	if !slices.ContainsFunc(w.states, func(c circuit) bool { return len(c.late) > 0 }) {
+		return w.states
+	}
 	var done []circuit
 	queue := w.states
 	for len(queue) > 0 {

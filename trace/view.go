@@ -28,6 +28,7 @@ type room struct {
 
 func buildActions(events []Event) []Action {
 	v := view{events: events}
+	v.expect()
 	v.count()
 	v.allot()
 	for i := range events {
@@ -40,6 +41,21 @@ func buildActions(events []Event) []Action {
 	}
 	arrange(v.actions)
 	return v.actions
+}
+
+// expect makes room for as many actions as begin, so that a long list of them need
+// not grow.
+func (v *view) expect() {
+	begun := 0
+	for i := range v.events {
+		if v.events[i].Kind == KindBegin {
+			begun++
+		}
+	}
+	v.actions = make([]Action, 0, max(begun, 1))
+	if begun > few {
+		v.names = make(map[string]int, begun)
+	}
 }
 
 // count finds the actions and what each has.
