@@ -2,8 +2,10 @@ package faultsim
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -54,6 +56,8 @@ func (c *check) tell(r *repetition) string {
 		return fmt.Sprintf("deterministic: %d runs gave the same trace, apart from its times", r.runs)
 	case r.steady():
 		return fmt.Sprintf("deterministic: %d runs gave the same trace", r.runs)
+	case r.differs == nil && c.a.Unseeded:
+		text = "its traces are the same apart from their times, and their judgement is not"
 	case r.differs == nil:
 		text = "its traces are the same, and their judgement is not"
 	default:
@@ -97,17 +101,21 @@ func (c *check) clocked(s *Schedule) bool {
 	return false
 }
 
-// untilFailure is the trace up to the first failure that each action meets: all
-// that follows may wait.
+// untilFailure is the trace up to the instant at which the first action meets a
+// failure, and of that action up to the failure: all that follows may wait, and with
+// it the actions that come behind.
 func untilFailure(t *trace.Trace) *trace.Trace {
 	cut := &trace.Trace{}
+	failed := time.Duration(math.MaxInt64)
 	over := map[string]bool{}
 	for _, e := range t.Events {
-		if over[e.Action] {
+		if over[e.Action] || e.At > failed {
 			continue
 		}
 		cut.Events = append(cut.Events, e)
-		over[e.Action] = e.Kind == trace.KindAnswer && e.Outcome.Failed()
+		if e.Kind == trace.KindAnswer && e.Outcome.Failed() {
+			failed, over[e.Action] = min(failed, e.At), true
+		}
 	}
 	return cut
 }

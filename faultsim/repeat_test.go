@@ -104,6 +104,20 @@ func TestUnseededJitterIsLeftOut(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, o.Trial, "%v", o.Differs)
 
+	for _, text := range []string{ // what the clock does to an action hangs on the waits of those before it
+		"action\n weather 1 transient\naction after=100ms\noutage weather to=900ms transient\n",
+		"action\n weather 1 transient\naction after=100ms\n weather 1 transient\ncalm at=600ms\n",
+		"action\n weather 1 transient\naction\n weather 1 transient\nat-once\nquota weather 3 per=500ms\n",
+	} {
+		s, err := Parse(scheduleHeader + "\n" + text)
+		require.NoError(t, err)
+		c := newCheck(t, &a, settings{})
+		first := c.trial(&s).tr
+		for range 50 {
+			require.Nil(t, c.differ(&s, first, c.trial(&s).tr), "%s", text)
+		}
+	}
+
 	other := drawing(fromV2)
 	other.Unseeded, other.Trials = true, 300
 	build := other.Subject
