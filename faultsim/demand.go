@@ -38,7 +38,7 @@ type demand struct {
 	Coverage
 	gaps []Gap
 	void []string // rules that need not apply, and did not, with the reason
-	open []string // required shares that a brief run has not decided
+	open []string // required shares that a run which may not go on has not decided
 }
 
 // demand judges what the trials have met.

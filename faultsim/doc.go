@@ -370,7 +370,8 @@
 // It is decided as QuickCheck's checkCoverage does: with twice as many trials each
 // time, until it is certain (one wrong verdict in a thousand million) that the share is
 // nine tenths of what is wanted, or more, or that it is below it; 64 times the planned
-// trials at most.
+// trials at most. A run whose length is given, as a campaign or a shard, is no longer for
+// it: what is undecided at its end, or at that of all shards together, is logged.
 //
 // [Run], and a saved case, fail where the schedule plans faults for a tool that the
 // trial never calls.

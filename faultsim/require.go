@@ -58,11 +58,17 @@ func decide(met, of int, required float64) reached {
 	return undecided
 }
 
+// mayExtend reports whether the number of trials is for this run to say: it is not
+// where it was asked for, in a campaign, in a shard, whose number has to be that of
+// the others, and where shards have played the trials.
+func (c *check) mayExtend() bool {
+	return !c.set.brief && c.campaign == nil && c.whole() && c.set.merge == ""
+}
+
 // extends reports whether further trials would tell more of the required shares, and
-// plans them: as many again as there were. It does not where fewer trials than usual
-// are asked for.
+// plans them: as many again as there were.
 func (c *check) extends() bool {
-	if c.set.brief || c.set.trials >= c.most {
+	if !c.mayExtend() || c.set.trials >= c.most {
 		return false
 	}
 	v := c.coverage()
@@ -97,7 +103,7 @@ func (m *demand) shares() {
 				"%s: the share is below %s%% for certain%s", seen, percentUp(high), guess)
 		case undecided:
 			open := fmt.Sprintf("%s: undecided, it lies between %s%% and %s%%%s", seen, percentDown(low), percentUp(high), guess)
-			if m.c.set.brief {
+			if !m.c.mayExtend() {
 				m.open = append(m.open, label+" "+open)
 				continue
 			}

@@ -29,6 +29,10 @@ func TestChildScale(t *testing.T) {
 		a = loopAdapter(loop{attempts: 4, deaf: true})
 	case "accepts":
 		a.Accept = map[string]string{"attempts-bounded": "it once made a fourth attempt"}
+	case "requires":
+		a.Require = map[string]float64{"actions at once": 0.067}
+	case "lucky":
+		a = lucky()
 	}
 	Check(t, a)
 }
@@ -95,6 +99,7 @@ func TestThreeShardsFindWhatOneMachineFinds(t *testing.T) {
 		{"repaired", "-rehearse.trials=300"},
 		{"deaf", "-rehearse.trials=300"},
 		{"accepts", "-rehearse.trials=300"},
+		{"requires", "-rehearse.trials=300"},
 		{"two-faults", "-rehearse.for=900x"},
 	} {
 		t.Run(x.scenario, func(t *testing.T) {
@@ -133,6 +138,19 @@ func TestThreeShardsFindWhatOneMachineFinds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a shard has found by the random numbers of a moment is found by those of a seed.
+func TestMergeFindsWhatHangsOnRandomNumbers(t *testing.T) {
+	folder := t.TempDir()
+	for i := range 2 {
+		_, passed := scaleChild(t, "lucky", folder).run(t, "^TestChildScale$", "-rehearse.trials=100", fmt.Sprintf("-rehearse.shard=%d/2", i))
+		require.False(t, passed)
+	}
+	out, passed := scaleChild(t, "lucky", "").run(t, "^TestChildScale$", "-rehearse.merge="+folder)
+	require.False(t, passed)
+	require.NotContains(t, out, "passes here")
+	require.Contains(t, out, "deterministic: 20 runs gave the same trace")
 }
 
 // A campaign goes on, and its findings are the same for any number of workers.

@@ -166,6 +166,25 @@ func TestShortRunsDemandNoMoreThanTheyCanTell(t *testing.T) {
 	require.Equal(t, []string{"rule no-refund-twice"}, ran(t, a, settings{trials: 20, brief: true}).labels())
 }
 
+// A run whose length is given does not fail for what more trials would have decided.
+func TestShareThatMoreTrialsWouldDecideIsLogged(t *testing.T) {
+	a := homeAdapter()
+	a.Require = map[string]float64{"actions at once": 0.067}
+	for name, set := range map[string]settings{
+		"shard": {trials: 300, shard: shard{1, 3}},
+		"merge": {trials: 100, merge: "results"},
+	} {
+		m := ran(t, a, set)
+		require.Equal(t, 100, m.Trials, name)
+		require.Empty(t, m.labels(), name)
+		require.Contains(t, m.table(), "not decided: actions at once was met in ", name)
+	}
+	c := newCheck(t, &a, settings{trials: 100})
+	require.True(t, c.mayExtend())
+	c.campaign = &campaign{}
+	require.False(t, c.mayExtend())
+}
+
 func TestTableOfWhatWasMet(t *testing.T) {
 	m := ran(t, homeAdapter(), settings{})
 	require.Contains(t, m.table(), "forecast: met in 500 trials:\n    tool      weather ")
