@@ -112,7 +112,10 @@ func (c *check) breaks(f failing) {
 	c.failed(c.failure(f.n, f.r))
 	c.publish()
 	where := "no case of it is saved"
-	if last := c.book.Failures[len(c.book.Failures)-1]; last.saved {
+	switch last := c.book.Failures[len(c.book.Failures)-1]; {
+	case last.known != "":
+		where = "its smallest schedule breaks " + last.known + ", as one before"
+	case last.saved:
 		where = "saved as " + last.File
 	}
 	g.say(c, "trial %d breaks %s; %s", f.n+1, name, where)

@@ -71,7 +71,7 @@ type record struct {
 	partial   int
 	doubtful  int // failures behind which the work may have been done
 	lost      int // of those, in which it was
-	hintable  int
+	hinting   map[trace.Class]bool // classes that have asked for a wait
 	latencies []time.Duration
 	hints     []time.Duration
 }
@@ -99,7 +99,7 @@ func gather(tools map[string]*record, tr *trace.Trace) {
 			}
 			r := tools[at.Tool]
 			if r == nil {
-				r = &record{classes: Weights{}}
+				r = &record{classes: Weights{}, hinting: map[trace.Class]bool{}}
 				tools[at.Tool] = r
 			}
 			r.note(at, done[at.Call])
@@ -135,9 +135,9 @@ func (r *record) note(at *trace.Attempt, done bool) {
 	default:
 		r.classes[c]++
 		if c == trace.Throttled || c == trace.Transient {
-			r.hintable++
 			if at.Outcome.Hint > 0 {
 				r.hints = append(r.hints, at.Outcome.Hint)
+				r.hinting[c] = true
 			}
 		}
 	}
@@ -178,7 +178,11 @@ func (r *record) behaviour() Behaviour {
 	}
 	b.Latency = fitTimes(r.latencies)
 	if len(r.hints) > 0 {
-		b.Hint = Hints{Share: digits(float64(len(r.hints)) / float64(r.hintable)), Wait: measured(r.hints)}
+		could := 0.0 // failures of the classes that do so at all
+		for c := range r.hinting {
+			could += r.classes[c]
+		}
+		b.Hint = Hints{Share: digits(float64(len(r.hints)) / could), Wait: measured(r.hints)}
 	}
 	return b
 }

@@ -76,7 +76,7 @@ func TestAProfileIsFoundAgainInItsTraces(t *testing.T) {
 	latency := b.Latency.(lognormal)
 	require.InDelta(t, 0.2, latency.median.Seconds(), 0.02)
 	require.InDelta(t, 0.8, latency.sigma, 0.05)
-	require.InDelta(t, 0.125, b.Hint.Share, 0.04, "half of the quarter that is throttled; transient answers here carry none")
+	require.InDelta(t, 0.5, b.Hint.Share, 0.06, "of what is throttled; transient answers here carry none")
 	require.Equal(t, 2*time.Second, b.Hint.Wait.Quantile(0.5))
 	require.NoError(t, of(b).Validate())
 }

@@ -49,6 +49,7 @@ type failedTrial struct {
 	File      string `json:"file,omitzero"`  // where its case belongs, below the package
 	Case      string `json:"case,omitzero"`  // the content of that file
 	saved     bool   // there
+	known     string // of a campaign: the invariant that the smallest schedule breaks, where that has been reported
 }
 
 // fails writes a failing trial into the book.

@@ -26,7 +26,12 @@ func (c *check) failed(f *failure) {
 	if f.r.other != nil {
 		c.unsteady(f, origin)
 	}
+	drawn := f.r.found[0].Invariant
 	c.minimise(f)
+	if f.rate > 0 && f.name != drawn && c.campaign.knows(f.name) {
+		c.book.Failures[len(c.book.Failures)-1].known = f.name
+		return
+	}
 	if f.rate == 0 {
 		c.stateful(f.s, f.r, origin, fmt.Sprintf("a trial broke %s among others and passes alone", f.r.found[0].Invariant))
 		return
