@@ -28,7 +28,7 @@ import (
 //	                   beside: a nanosecond away from it at most
 //	deadline in flight, in backoff
 //	actions in turn, at once, again, served from a cache
-//	outage met, quota used up
+//	outage met, quota used up, bucket used up
 //	process crash, drain, handback
 //	end REASON         a terminal reason, by the policy
 //
@@ -99,7 +99,7 @@ func (c *check) coverage() (v Coverage) {
 }
 
 // groups is the order of the table. What is in none of them is the adapter's own.
-var groups = []string{"tool", "fault", "streak", "attempt", "hint", "cancel", "deadline", "actions", "outage", "quota", "process", "end", "own", "rule"}
+var groups = []string{"tool", "fault", "streak", "attempt", "hint", "cancel", "deadline", "actions", "outage", "quota", "bucket", "process", "end", "own", "rule"}
 
 // String is the table: a paragraph for each group of labels, with the number of
 // trials that met each and its share of all trials. Rules that applied to every

@@ -69,8 +69,8 @@ type record struct {
 	classes   Weights
 	hangs     int
 	partial   int
-	doubtful  int // failures behind which the work may have been done
-	lost      int // of those, in which it was
+	doubtful  int                  // failures behind which the work may have been done
+	lost      int                  // of those, in which it was
 	hinting   map[trace.Class]bool // classes that have asked for a wait
 	latencies []time.Duration
 	hints     []time.Duration

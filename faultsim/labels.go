@@ -42,6 +42,7 @@ const (
 	labelAtOnce
 	labelOutage
 	labelQuota
+	labelBucket
 	labelCrash
 	labelDrain
 	labelHandback
@@ -77,6 +78,7 @@ var labelNames = func() (names [allLabels]string) {
 		labelAtOnce:          "actions at once",
 		labelOutage:          "outage met",
 		labelQuota:           "quota used up",
+		labelBucket:          "bucket used up",
 		labelCrash:           "process crash",
 		labelDrain:           "process drain",
 		labelHandback:        "process handback",
@@ -118,6 +120,7 @@ func (x *trial) labelsOf(tr *trace.Trace) labels {
 	r.see(labelInTurn, several && !x.s.AtOnce)
 	r.see(labelOutage, x.stage.climate.down)
 	r.see(labelQuota, x.stage.climate.over)
+	r.see(labelBucket, x.stage.climate.empty)
 	for r.n = range actions {
 		r.action(tr, &actions[r.n])
 	}

@@ -66,6 +66,14 @@ func patiently(ctx context.Context, tool trace.Func[string, int], p invariants.P
 	}
 }
 
+// The table has a line for every label.
+func TestLabelsAreInTheTable(t *testing.T) {
+	for _, name := range labelNames {
+		group, _ := groupOf(name)
+		require.Contains(t, groups, group, name)
+	}
+}
+
 // Each label has a schedule that meets it, and what is not in the list is not met.
 func TestLabelsOfATrial(t *testing.T) {
 	fail := "action\n  weather 1 transient\n"
@@ -96,6 +104,7 @@ func TestLabelsOfATrial(t *testing.T) {
 		"at once":                  {"action\naction\nat-once\n", []string{"actions at once", "end success"}},
 		"outage":                   {"action\noutage weather to=50ms transient\n", []string{"streak 1", "outage met", "end success"}},
 		"outage elsewhen":          {"action\noutage weather from=1s to=2s transient\n", []string{"end success"}},
+		"bucket":                   {"action\naction\nbucket weather 1 every=2s\n", []string{"streak 1", "actions in turn", "bucket used up", "hint above the backoff", "end success"}},
 		"quota":                    {"action\naction\nquota weather 1 per=2s\n", []string{"streak 1", "actions in turn", "quota used up", "hint above the backoff", "end success"}},
 		"quota that is enough":     {"action\nquota weather 1 per=2s\n", []string{"end success"}},
 		"exhausted": {"action\n  weather 1 transient\n  weather 2 transient\n  weather 3 transient\n  weather 4 transient\n  weather 5 transient\n  weather 6 transient\n",

@@ -38,6 +38,7 @@ func (d *drawer) reach() (l labels) {
 	see(labelAtOnce, !d.single)
 	see(labelOutage, main.down().Class != 0)
 	see(labelQuota, main.can(&Fault{Class: trace.Throttled, Hint: 1}))
+	see(labelBucket, main.can(&Fault{Class: trace.Throttled, Hint: 1}))
 	see(labelCrash, d.crashes)
 	see(labelDrain, d.drains)
 	see(labelAgain, d.again)

@@ -69,8 +69,8 @@ type climate struct {
 	begin time.Time
 	used  []usage // by number of the quota
 
-	levels     []level // by number of the bucket
-	down, over bool    // a call has met an outage, or was more than a quota grants
+	levels            []level // by number of the bucket
+	down, over, empty bool    // a call has met an outage, was more than a quota grants, or found no token
 }
 
 type usage struct {
@@ -106,6 +106,7 @@ func (c *climate) faultAt(at time.Duration, is func(name string) bool, f Fault) 
 		}
 	}
 	if wait := c.waits(is, at); wait > 0 {
+		c.empty = true
 		over = f.despite(Fault{Class: trace.Throttled, Hint: wait})
 	}
 	return over
