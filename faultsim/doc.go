@@ -448,7 +448,8 @@
 // With -rehearse.twice, trials run one at a time, and each that passes runs a second
 // time; where the traces differ, the test fails with the first event that does. A
 // difference at the instant of a cancel, a deadline or a crash of the schedule is a
-// tie and does not count. What goroutines of one action do of one tool at one instant
+// tie and does not count, nor is one where the work of two attempts is done at one
+// instant, or calls of several actions come at one to a tool that counts them. What goroutines of one action do of one tool at one instant
 // does, since nothing tells their calls apart.
 //
 //	flag               variable          meaning

@@ -9,8 +9,8 @@ import (
 )
 
 // reach is what the schedules are drawn to meet of rehearse's own labels: in 500
-// trials of a right program each of them, 99 times of 100 and more. Of a loop that a
-// model drives, and of a tool under test, too much is for the program to say.
+// trials of a right program each of them, 99 times of 100 and more. Quotas and buckets
+// are used up in fewer trials than that takes. Of a loop that a model drives, and of a tool under test, too much is for the program to say.
 func (d *drawer) reach() (l labels) {
 	if d.loop != nil || d.served != nil || len(d.tools) == 0 {
 		return 0
@@ -37,8 +37,6 @@ func (d *drawer) reach() (l labels) {
 	see(labelInTurn, !d.single)
 	see(labelAtOnce, !d.single)
 	see(labelOutage, main.down().Class != 0)
-	see(labelQuota, main.can(&Fault{Class: trace.Throttled, Hint: 1}))
-	see(labelBucket, main.can(&Fault{Class: trace.Throttled, Hint: 1}))
 	see(labelCrash, d.crashes)
 	see(labelDrain, d.drains)
 	see(labelAgain, d.again)

@@ -170,23 +170,35 @@ func (c *check) twice(s *Schedule, first, second result) result {
 	if !second.passes() {
 		return second
 	}
-	if d := c.differ(s, first.tr, second.tr); d != nil && !tied(first.tr, d.A) && !tied(second.tr, d.B) {
+	if d := c.differ(s, first.tr, second.tr); d != nil && !tied(s, first.tr, d.A) && !tied(s, second.tr, d.B) {
 		second.other = d
 	}
 	return second
 }
 
-// tied reports whether the event is at the instant at which the schedule cancels its
-// action, ends its time or stops its process: where something else falls on that
-// instant, chance decides, and not the code under test.
-func tied(t *trace.Trace, i int) bool {
+// tied reports whether the event falls on one instant with something that is not for
+// the code under test to put in order: the cancel, the end of the time or the death of
+// its action, by the schedule; another attempt's work; or another action's call, where
+// the tool grants calls by their number or serves them one by one.
+func tied(s *Schedule, t *trace.Trace, i int) bool {
 	if i < 0 {
 		return false
 	}
 	at := &t.Events[i]
+	counts := len(s.Quotas)+len(s.Buckets)+len(s.Serial) > 0
 	return slices.ContainsFunc(t.Events, func(e trace.Event) bool {
 		planned := e.Kind == trace.KindCancel || e.Kind == trace.KindCrash || e.Kind == trace.KindDrain
-		return e.Action == at.Action && (planned && e.At == at.At || e.Deadline > 0 && e.Deadline == at.At)
+		switch {
+		case e.Action == at.Action && e.Deadline > 0 && e.Deadline == at.At:
+			return true
+		case e.At != at.At:
+			return false
+		case e.Kind == trace.KindEffect && at.Kind == trace.KindEffect:
+			return e.Tool == at.Tool && e.Call != at.Call
+		case e.Action == at.Action:
+			return planned
+		}
+		return counts && e.Kind == trace.KindCall && e.Tool == at.Tool
 	})
 }
 

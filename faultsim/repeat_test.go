@@ -136,6 +136,33 @@ func TestUnseededJitterIsLeftOut(t *testing.T) {
 	require.NotZero(t, o.Trial, "a call that is made or not is no jitter")
 }
 
+// What the doubles do at one instant is not for the code to put in order.
+func TestTiesAtTheToolDoNotCount(t *testing.T) {
+	a := homeAdapter()
+	c := newCheck(t, &a, settings{twice: true})
+	s, err := Parse(scheduleHeader + "\naction\n weather 1 transient done work=1.1s\n weather 2 transient done work=1s\n")
+	require.NoError(t, err)
+	first, differ := *c.trial(&s), 0
+	for range 100 {
+		second := *c.trial(&s)
+		require.Nil(t, c.twice(&s, first, second).other)
+		if c.differ(&s, first.tr, second.tr) != nil {
+			differ++
+		}
+	}
+	require.NotZero(t, differ)
+
+	call := func(action, tool string, at time.Duration) trace.Event {
+		return trace.Event{Kind: trace.KindCall, Action: action, Tool: tool, At: at}
+	}
+	tr := &trace.Trace{Events: []trace.Event{call("a", "weather", 1), call("b", "weather", 1), call("b", "news", 1), call("a", "weather", 2), call("a", "weather", 2)}}
+	counted := Schedule{Buckets: []Bucket{{Main, 1, time.Second}}}
+	require.True(t, tied(&counted, tr, 0))
+	require.False(t, tied(&Schedule{}, tr, 0), "nothing counts the calls")
+	require.False(t, tied(&counted, tr, 2), "no other action calls it")
+	require.False(t, tied(&counted, tr, 3), "of one action")
+}
+
 func TestSavedCaseOfTheFirstVersionIsPlayed(t *testing.T) {
 	k, err := parseCase("rehearse case 1\n# why\ninvariant conforms\n\nrehearse schedule 1\naction\n")
 	require.NoError(t, err)
