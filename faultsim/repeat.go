@@ -97,17 +97,23 @@ func (c *check) clocked(s *Schedule) bool {
 	return false
 }
 
-// untilFailure is the trace up to the first failure that each action meets: all
-// that follows may wait.
+// untilFailure is the trace up to the first failure: all that follows may wait, and
+// begin at another time for it. Of what else happens at its instant the failures of
+// other actions are the end as well.
 func untilFailure(t *trace.Trace) *trace.Trace {
 	cut := &trace.Trace{}
 	over := map[string]bool{}
 	for _, e := range t.Events {
+		if len(over) > 0 && e.At > cut.Events[len(cut.Events)-1].At {
+			break
+		}
 		if over[e.Action] {
 			continue
 		}
 		cut.Events = append(cut.Events, e)
-		over[e.Action] = e.Kind == trace.KindAnswer && e.Outcome.Failed()
+		if e.Kind == trace.KindAnswer && e.Outcome.Failed() {
+			over[e.Action] = true
+		}
 	}
 	return cut
 }
