@@ -58,6 +58,7 @@ type check struct {
 	doubles []string // who stands on the stage, by name
 	most    int      // trials, where required shares take more than were planned
 	played  int      // trials that were run alone
+	enough  int      // of them, for shrinking
 
 	campaign *campaign  // nil: the first failure is the end
 	book     results    // what goes into the file of results

@@ -86,7 +86,7 @@ func Explore(t *testing.T, a Adapter) (Outcome, error) {
 	began := time.Now()
 	c.minimise(f)
 	o.Took, o.Runs = time.Since(began), c.played
-	if f.rate > 0 {
+	if f.rate > 0 && f.runs.runs == 0 {
 		f.runs = c.compared(&f.s, f.name, f.rate == 1)
 	}
 	o.Rate, o.Differs = f.rate, f.runs.differs

@@ -26,6 +26,7 @@ var mayIdle = map[string]func(*drawer) string{
 	"same-arguments":            (*drawer).retryless,
 	"waits-in-window":           (*drawer).retryless,
 	"no-overlap":                (*drawer).overlapless,
+	"arguments-whole":           (*drawer).pieceless,
 	"prompt-resent":             (*drawer).modelRetryless,
 	"model-hint-honoured":       (*drawer).modelHintless,
 	"model-no-overlap":          (*drawer).modelRetryless,
@@ -87,9 +88,23 @@ func (d *drawer) refuseless() string {
 	return unless(slices.ContainsFunc(d.tools, func(t drawnTool) bool {
 		p := d.p.Of(t.name)
 		return t.items == nil && slices.ContainsFunc(t.refused, func(f Fault) bool {
-			return p.Repeatable || p.Key != "" || p.Effect(trace.Outcome{Class: f.class()}) != trace.EffectUnknown
+			return !remedied(p, f.class()) && (p.Repeatable || p.Key != "" || p.Effect(trace.Outcome{Class: f.class()}) != trace.EffectUnknown)
 		})
 	}), "no tool can answer with a class that the policy refuses")
+}
+
+// remedied reports whether the policy lets a call follow the refusal, once what it was
+// refused for is mended.
+func remedied(p *invariants.Policy, c trace.Class) bool {
+	return p.Correct.Once && c == trace.Invalid || p.Refresh.Once && c == trace.Unauthenticated
+}
+
+// pieceless: no model can write arguments that break off, in a whole reply or in one
+// that streams. An API may have no place for the first.
+func (d *drawer) pieceless() string {
+	return unless(slices.ContainsFunc(d.models, func(m drawnModel) bool {
+		return m.can(&Fault{Move: MoveGarble}) || m.can(&Fault{Body: 1})
+	}), "no model can write arguments that break off")
 }
 
 func (d *drawer) hintless() string {

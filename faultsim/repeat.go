@@ -2,10 +2,8 @@ package faultsim
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -101,20 +99,22 @@ func (c *check) clocked(s *Schedule) bool {
 	return false
 }
 
-// untilFailure is the trace up to the instant at which the first action meets a
-// failure, and of that action up to the failure: all that follows may wait, and with
-// it the actions that come behind.
+// untilFailure is the trace up to the first failure: all that follows may wait, and
+// begin at another time for it. Of what else happens at its instant the failures of
+// other actions are the end as well.
 func untilFailure(t *trace.Trace) *trace.Trace {
 	cut := &trace.Trace{}
-	failed := time.Duration(math.MaxInt64)
 	over := map[string]bool{}
 	for _, e := range t.Events {
-		if over[e.Action] || e.At > failed {
+		if len(over) > 0 && e.At > cut.Events[len(cut.Events)-1].At {
+			break
+		}
+		if over[e.Action] {
 			continue
 		}
 		cut.Events = append(cut.Events, e)
 		if e.Kind == trace.KindAnswer && e.Outcome.Failed() {
-			failed, over[e.Action] = min(failed, e.At), true
+			over[e.Action] = true
 		}
 	}
 	return cut

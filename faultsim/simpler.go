@@ -15,6 +15,12 @@ func simpler(s Schedule, d *drawer) iter.Seq[Schedule] {
 			if len(s.Actions) > 1 && !yield(with(s, func(c *Schedule) { c.Actions = slices.Delete(c.Actions, i, i+1) })) {
 				return
 			}
+			if i+1 < len(s.Actions) && s.Actions[i].After > 0 && !s.AtOnce && !yield(with(s, func(c *Schedule) { // one long pause in place of two
+				c.Actions[i+1].After += c.Actions[i].After
+				c.Actions = slices.Delete(c.Actions, i, i+1)
+			})) {
+				return
+			}
 		}
 		if s.AtOnce && !yield(with(s, func(c *Schedule) { c.AtOnce = false })) {
 			return
@@ -100,12 +106,17 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 		return false
 	}
 	if refused := d.tool(tool).refused; len(refused) > 0 && n+1 < len(s.Actions[i].Faults[tool]) {
-		cut := with(s, func(c *Schedule) { // what follows was there to use the attempts up
-			f := c.Actions[i].Faults
-			f[tool] = append(f[tool][:n], refused[0])
-		})
-		if !yield(cut) {
-			return false
+		faults := s.Actions[i].Faults[tool]
+		worded := faults[len(faults)-1]
+		worded.Class, worded.Hang, worded.Done, worded.Hint, worded.Form = refused[0].Class, refused[0].Hang, refused[0].Done, 0, HintSeconds
+		for _, end := range []Fault{refused[0], worded} {
+			cut := with(s, func(c *Schedule) { // what follows was there to use the attempts up
+				f := c.Actions[i].Faults
+				f[tool] = append(f[tool][:n], end)
+			})
+			if !yield(cut) {
+				return false
+			}
 		}
 	}
 	for _, set := range []func(*Fault){

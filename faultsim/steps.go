@@ -22,8 +22,34 @@ func steps(s Schedule, d *drawer) iter.Seq[Schedule] {
 				return
 			}
 		}
-		rounderSpells(s, yield)
+		if !rounderSpells(s, yield) {
+			return
+		}
+		single(s, d, yield)
 	}
+}
+
+// single puts one failure in the place of a tool's whole list, or of what it does by the
+// clock: several are often there only to use the attempts up.
+func single(s Schedule, d *drawer, yield func(Schedule) bool) bool {
+	spells := len(s.Outages)+len(s.Quotas)+len(s.Buckets) > 0
+	for i := range s.Actions {
+		for k := range d.tools {
+			tool := &d.tools[k]
+			if len(s.Actions[i].Faults[tool.name]) < 2 && !spells {
+				continue
+			}
+			for _, f := range slices.Concat(tool.refused, tool.retried) {
+				if !yield(with(s, func(c *Schedule) {
+					c.Actions[i].Faults[tool.name] = []Fault{f}
+					c.Outages, c.Quotas, c.Buckets = nil, nil, nil
+				})) {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // plainer puts plainer classes in the place of those that the faults have: the

@@ -141,6 +141,15 @@ func TestRunThatNeedNotMeetItPasses(t *testing.T) {
 			a.Unreachable = map[string]string{"rule no-refund-twice": "nothing is paid for here"}
 			return a
 		}(),
+		"a refusal that may be corrected is the only one": func() Adapter {
+			a := homeAdapter()
+			a.Policy.Correct = invariants.Correct{Once: true, FromError: true}
+			a.Subject = func(s *Stage) Action {
+				l := loop{attempts: 3, tool: Tool(s, "weather", func(context.Context, string) (int, error) { return 19, nil }, Errors{trace.Transient: errBusy, trace.Invalid: errForbidden})}
+				return func(ctx context.Context) (any, error) { return l.run(ctx, "Pune") }
+			}
+			return a
+		}(),
 		"a share that is reached": func() Adapter {
 			a := homeAdapter()
 			a.Label = func(tr *trace.Trace) []string { return []string{"traced", "traced"} }

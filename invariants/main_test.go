@@ -3,6 +3,7 @@ package invariants_test
 import (
 	"flag"
 	"os"
+	"runtime/debug"
 	"testing"
 )
 
@@ -10,6 +11,7 @@ import (
 // enough trials for every mistake, unless exploration is asked for.
 func TestMain(m *testing.M) {
 	flag.Parse()
+	debug.SetGCPercent(400) // thousands of small traces: the collector would take a third of the time
 	checks := "1500"
 	if testing.Short() {
 		checks = "7500" // of which rapid runs a fifth

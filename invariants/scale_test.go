@@ -93,7 +93,7 @@ func judged(t testing.TB, tr *trace.Trace, invs []Invariant) time.Duration {
 
 // Ten times the events take about ten times as long, and not a hundred times.
 func TestJudgingGrowsWithTheTrace(t *testing.T) {
-	const n = 5_000
+	const n = 2_000
 	for _, shape := range shapes {
 		t.Run(shape.name, func(t *testing.T) {
 			small, large, invs := shape.make(n), shape.make(10*n), fullSet()

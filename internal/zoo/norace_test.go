@@ -8,4 +8,4 @@ const rightTrials = 500
 // neededTrials is what TestEachNarrowRuleIsNeeded plays of a subject, and loopTrials of a
 // loop: a run takes many times as long as an action, and most faults are found in the
 // first hundred.
-const neededTrials, loopTrials = 1000, 200
+const neededTrials, loopTrials = 500, 150

@@ -70,6 +70,8 @@ func explored(t *testing.T, s Specimen) faultsim.Outcome {
 		t.Fatalf("missed in %d trials (seed %d): %s", o.Trials, o.Seed, s.Wrong)
 	case o.Rate < 1:
 		t.Errorf("trial %d, seed %d comes back in %v of its runs only: %s\n%s", o.Trial, o.Seed, o.Rate, o.Findings[0], o.Drawn)
+	case o.Runs > 5000:
+		t.Errorf("trial %d, seed %d took %d runs to the smallest", o.Trial, o.Seed, o.Runs)
 	case o.Differs != nil && chancy[s.Name] == "":
 		t.Errorf("trial %d, seed %d is not deterministic: %s\n%s", o.Trial, o.Seed, o.Differs, o.Schedule)
 	}
