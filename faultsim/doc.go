@@ -507,7 +507,8 @@
 //     -rehearse.twice, each with its number as the seed.
 //   - Not seeded are drawn trials on several cores, trials of a test that is parallel or
 //     has a parent that is, calls of Trial that overlap, the samples of
-//     matrix.Sample, and trials of an adapter that is Unseeded.
+//     matrix.Sample, trials of an adapter that is Unseeded, and those beside a trial
+//     whose clock stands still, until that one ends.
 //   - The functions of math/rand/v2, maphash, the order of maps and the choice of a select
 //     have no seed in Go. Hand a source in, see [Stage.Jitter]; where the times alone
 //     hang on it, set Unseeded.

@@ -371,6 +371,7 @@ func TestFrozenClockNamesTheCauseAndThePlace(t *testing.T) {
 				x.run(ctx, tool)
 				return nil, errBusy
 			})
+			a.Unseeded = true // a frozen trial keeps others from being seeded, until it ends
 			r := Trial(t, a, One(Fail(trace.Transient)))
 			_, ok := errors.AsType[*FrozenError](r.Err)
 			require.True(t, ok, "%v", r.Err)

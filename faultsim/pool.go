@@ -140,6 +140,7 @@ func (c *check) one(p *pool, w int, n int64, s *Schedule, storage *trace.Trace) 
 	defer p.current[w].Store(nil)
 	if c.inTurn() {
 		x.claim.take(x.seeds())
+		defer x.claim.ends()
 		defer x.claim.drop()
 	}
 	r := c.judge(x.run(c.t))
@@ -193,7 +194,7 @@ func (c *check) watch(p *pool) {
 		if x == nil || n > p.failed.Load() {
 			return // it is behind a trial that failed, which is the one to report
 		}
-		x.claim.drop()
+		x.claim.giveUp()
 		c.book.Failures = append(c.book.Failures, failedTrial{Trial: int(n), Error: frozenClock})
 		c.unplayable(&FrozenError{frozenReport(x)}, x.s, c.origin(int(n)), nil)
 	}

@@ -197,6 +197,7 @@ func abandonable(t *testing.T, x *trial) (*trace.Trace, error) {
 	go func() {
 		o := outcome{err: errEnded}
 		defer func() { done <- o }()
+		defer x.claim.ends()
 		o.tr, o.err = x.run(t)
 	}()
 	for beat := x.pulse(); ; {
@@ -213,6 +214,7 @@ func abandonable(t *testing.T, x *trial) (*trace.Trace, error) {
 				beat = now // a fleet takes its time
 				continue
 			}
+			x.claim.giveUp()
 			return nil, &FrozenError{frozenReport(x)}
 		}
 	}

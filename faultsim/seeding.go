@@ -21,6 +21,7 @@ var process sync.RWMutex
 // whose clock stands still is given up by another goroutine.
 type claim struct {
 	hold   atomic.Int32
+	left   atomic.Bool // the trial was given up, and its seeds are undone when it ends
 	seeded bool // the random numbers of the trial follow from its schedule
 }
 
@@ -35,7 +36,7 @@ func (x *trial) seeds() bool { return !x.idle && !x.a.Unseeded }
 
 // take claims the whole process where it is wanted and free, and else a share.
 func (c *claim) take(whole bool) {
-	if whole && process.TryLock() {
+	if whole && leftBehind.Load() == 0 && process.TryLock() {
 		c.hold.Store(holdWhole)
 		return
 	}
@@ -58,6 +59,26 @@ func (c *claim) drop() {
 		process.RUnlock()
 	case holdWhole:
 		process.Unlock()
+	}
+}
+
+// leftBehind counts the trials that were given up and have seeded the process. When
+// such a trial ends after all, it undoes what it did, which no other may have done
+// meanwhile.
+var leftBehind atomic.Int32
+
+// giveUp drops the claim of a trial that does not end.
+func (c *claim) giveUp() {
+	if c.hold.Load() == holdWhole && !c.left.Swap(true) {
+		leftBehind.Add(1)
+	}
+	c.drop()
+}
+
+// ends notes that the trial has ended, whether or not somebody waited for it.
+func (c *claim) ends() {
+	if c.left.Swap(false) {
+		leftBehind.Add(-1)
 	}
 }
 
