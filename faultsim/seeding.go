@@ -22,7 +22,7 @@ var process sync.RWMutex
 type claim struct {
 	hold   atomic.Int32
 	left   atomic.Bool // the trial was given up, and its seeds are undone when it ends
-	seeded bool // the random numbers of the trial follow from its schedule
+	seeded bool        // the random numbers of the trial follow from its schedule
 }
 
 const (

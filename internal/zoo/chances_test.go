@@ -110,6 +110,7 @@ func TestRightSubjectsDoTheSameTwice(t *testing.T) {
 		"hedged-payment":             "hedges overtake each other",
 		"hedged-read":                "hedges overtake each other",
 		"goroutine-for-each-attempt": "an answer and the end of its time",
+		"refund-waits":               "several callers wait for one, and go on at one instant",
 	}
 	for _, s := range Right() {
 		if racing[s.Name] != "" {

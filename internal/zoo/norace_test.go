@@ -9,3 +9,6 @@ const rightTrials = 500
 // loop: a run takes many times as long as an action, and most faults are found in the
 // first hundred.
 const neededTrials, loopTrials = 500, 150
+
+// killStep is how many subjects TestKillTable goes on by: it takes all.
+const killStep = 1
