@@ -48,7 +48,7 @@ func writeGo(b *strings.Builder, v reflect.Value, outer string) {
 		b.WriteString(durationGo(x))
 		return
 	case trace.Class:
-		b.WriteString("trace." + identifier(x.String()))
+		b.WriteString(goClass(x))
 		return
 	case trace.Advice:
 		b.WriteString("trace.Advice" + identifier(x.String()))

@@ -127,17 +127,8 @@ func goList[S ~string](name string, list []S) string {
 	return "[]" + name + "{" + joined(list, func(s S) string { return fmt.Sprintf("%q", string(s)) }) + "}"
 }
 
-// goClass is the constant of the class: its words, each with a capital.
-func goClass(c trace.Class) string {
-	if c == trace.OK {
-		return "trace.OK"
-	}
-	words := strings.Split(c.String(), "-")
-	for i, w := range words {
-		words[i] = strings.ToUpper(w[:1]) + w[1:]
-	}
-	return "trace." + strings.Join(words, "")
-}
+// goClass is the constant of the class.
+func goClass(c trace.Class) string { return "trace." + identifier(c.String()) }
 
 func goTool(name string) string {
 	if name == Main {

@@ -180,12 +180,8 @@ func nameSeed(name string) uint64 {
 
 // trialSeed is the seed of trial n. Every trial has its own, so that the
 // trials do not depend on each other or on who runs them.
-func trialSeed(base uint64, n int) uint64 { return mix(base + uint64(n)*0x9e3779b97f4a7c15) }
+func trialSeed(base uint64, n int) uint64 { return mix(base + uint64(n)*weyl) }
 
-// mix is the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). The
-// result fits an int and is not 0, which rapid reads as no seed.
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return (z^z>>31)>>1 | 1
-}
+// mix is scramble, in a form that fits an int and is not 0, which rapid reads as no
+// seed.
+func mix(z uint64) uint64 { return scramble(z)>>1 | 1 }

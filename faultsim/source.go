@@ -67,7 +67,7 @@ func (t *source) nth(n int) *source {
 // weyl is the step of SplitMix64.
 const weyl = 0x9e3779b97f4a7c15
 
-// scramble is the finaliser of SplitMix64; see mix.
+// scramble is the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 func scramble(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
