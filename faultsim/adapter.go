@@ -246,8 +246,9 @@ func (a *Adapter) invariants() []invariants.Invariant {
 	return append(all, implied...)
 }
 
-// guarded is a rule of the user's own whose panic is a finding: trials are
-// judged in goroutines of the toolkit, where it would end the test binary.
+// guarded is a rule of the user's own whose findings have its name, by which failures
+// are told apart, and whose panic is a finding: trials are judged in goroutines of the
+// toolkit, where it would end the test binary.
 func guarded(inv invariants.Invariant) invariants.Invariant {
 	check := inv.Check
 	if check == nil {
@@ -263,7 +264,15 @@ func guarded(inv invariants.Invariant) invariants.Invariant {
 				}}}
 			}
 		}()
-		return check(tr)
+		v = check(tr)
+		unnamed := func(f invariants.Finding) bool { return f.Invariant != inv.Name }
+		if slices.ContainsFunc(v.Findings, unnamed) {
+			v.Findings = slices.Clone(v.Findings) // the rule may hand the same out to other trials
+			for i := range v.Findings {
+				v.Findings[i].Invariant = inv.Name
+			}
+		}
+		return v
 	}
 	return inv
 }

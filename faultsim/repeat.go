@@ -9,6 +9,7 @@ import (
 )
 
 const (
+	fewReruns  = 3   // of a schedule on the way to the smallest
 	reruns     = 20  // of a failing schedule, to see whether it always fails
 	moreReruns = 100 // of one that does not, to see how often
 	behind     = 50  // trials behind the failing one that are played for what else they break
@@ -29,17 +30,18 @@ func (c *check) compared(s *Schedule, name string, alike bool) (r repetition) {
 	var first *trace.Trace
 	for r.runs < reruns || r.runs < moreReruns && !(alike && r.steady()) {
 		r.runs++
-		now := c.trial(s)
-		if now.err != nil {
+		now, broken := c.breaksIn(s, name)
+		if now == nil {
 			continue
 		}
-		if now.breaks(name) {
+		if broken {
 			r.failed++
 		}
 		if first == nil {
-			first = now.tr
+			first = now
+			continue
 		}
-		if d := c.differ(s, first, now.tr); d != nil && (r.differs == nil || d.N < r.differs.N) {
+		if d := c.differ(s, first, now); d != nil && (r.differs == nil || d.N < r.differs.N) {
 			r.differs = d
 		}
 	}
@@ -129,7 +131,7 @@ func (c *check) reseed(s Schedule, name string) (seeded Schedule, broken int, ok
 	}
 	for seed := range moreReruns {
 		s.Seed = uint64(seed + 1)
-		if r := c.trial(&s); r.err != nil || !r.breaks(name) {
+		if _, breaks := c.breaksIn(&s, name); !breaks {
 			continue
 		}
 		broken++

@@ -54,13 +54,35 @@ func (c *check) shown(s *Schedule) *result {
 	return r
 }
 
+// breaksIn runs one schedule and judges it by one invariant. There is no trace where
+// it could not be played.
+func (c *check) breaksIn(s *Schedule, name string) (tr *trace.Trace, broken bool) {
+	x := c.newTrial(s, nil)
+	x.brief = true
+	tr, err := c.playAlone(x)
+	if err != nil {
+		return nil, false
+	}
+	for i := range c.invs {
+		if c.invs[i].Name == name && len(c.invs[i].Check(tr).Findings) > 0 {
+			return tr, true
+		}
+	}
+	return tr, false
+}
+
 func (c *check) alone(x *trial) *result {
+	r := c.judge(c.playAlone(x))
+	return &r
+}
+
+func (c *check) playAlone(x *trial) (*trace.Trace, error) {
 	c.played++
-	r := c.judge(watched(c.t, x))
-	if _, frozen := errors.AsType[*FrozenError](r.err); !frozen {
+	tr, err := watched(c.t, x)
+	if _, frozen := errors.AsType[*FrozenError](err); !frozen {
 		c.crowded = x.seeds() && !x.claim.seeded
 	}
-	return &r
+	return tr, err
 }
 
 func (c *check) newTrial(s *Schedule, storage *trace.Trace) *trial {

@@ -57,16 +57,33 @@ func (f *failure) luck() string {
 // minimise runs the failure again alone and, where it always fails, shrinks it.
 func (c *check) minimise(f *failure) {
 	c.enough = c.played + shrinkRuns
+	f.name = f.r.found[0].Invariant
+	if c.smallest(f) {
+		f.rate = 1
+		return
+	}
 	again, rate := c.repeated(f)
 	if f.rate = rate; rate == 0 {
 		return
 	}
 	f.r, f.name = again, again.found[0].Invariant
-	if rate == 1 {
-		c.replace(f, c.shrink(f.s, f.name), f.name)
-		c.sharpen(f)
+	if rate < 1 || !c.smallest(f) {
+		f.r.lead(f.name)
 	}
-	f.r.lead(f.name)
+}
+
+// smallest shrinks the failure, and reports whether it has found a schedule that
+// always fails. One run of each is enough on the way, since the last is run often;
+// where that does not always fail, chance has had its part, and more runs keep it out.
+func (c *check) smallest(f *failure) bool {
+	for _, runs := range []int{1, fewReruns} {
+		if c.always(&f.s, f.name, runs) && c.replace(f, c.shrink(f.s, f.name, runs), f.name) {
+			c.sharpen(f, runs)
+			f.r.lead(f.name)
+			return true
+		}
+	}
+	return false
 }
 
 // repeated runs the failure again: with the random numbers of its own schedule,
@@ -89,11 +106,14 @@ func (c *check) repeated(f *failure) (again *result, rate float64) {
 }
 
 // replace puts a smaller schedule in the failure's place, where it breaks the
-// invariant in every run.
-func (c *check) replace(f *failure, small Schedule, name string) {
-	if runs := c.compared(&small, name, true); runs.failed == runs.runs {
-		f.name, f.s, f.r, f.runs = name, small, c.shown(&small), runs
+// invariant in every run, and reports whether it does.
+func (c *check) replace(f *failure, small Schedule, name string) bool {
+	runs := c.compared(&small, name, true)
+	if runs.failed < runs.runs {
+		return false
 	}
+	f.name, f.s, f.r, f.runs = name, small, c.shown(&small), runs
+	return true
 }
 
 // repeat runs the schedule again, and returns one of the runs that break the
@@ -183,28 +203,47 @@ func (r *result) lead(name string) {
 	r.found = append(first, rest...)
 }
 
-// shrink makes the schedule smaller, one step at a time, while it breaks the
-// same invariant. It works on the schedule and not on rapid's bits: rapid takes
-// a seed from its global flags only, and to set them would give that seed to
+// shrink makes the schedule smaller, one step at a time, while so many runs of it
+// break the same invariant. It works on the schedule and not on rapid's bits: rapid
+// takes a seed from its global flags only, and to set them would give that seed to
 // the user's own rapid properties that run at the same time.
-func (c *check) shrink(s Schedule, name string) Schedule {
+//
+// Behind a step that holds it goes on where it was: what did not hold before seldom
+// does now. It ends with a round in which no step holds.
+func (c *check) shrink(s Schedule, name string, runs int) Schedule {
 	stop := time.Now().Add(shrinkTime)
-	for again := true; again; {
-		again = false
-		for smaller := range steps(s, c.drawer) {
-			if c.played >= c.enough || time.Now().After(stop) {
-				return s
-			}
-			if c.drawer.served != nil && endless(&smaller) {
-				continue
-			}
-			if c.always(&smaller, name, 3) {
-				s, again = smaller, true
-				break
-			}
+	for from := 0; ; {
+		smaller, n := c.step(&s, from, func(s *Schedule) (holds, over bool) {
+			over = c.played >= c.enough || time.Now().After(stop)
+			return !over && c.always(s, name, runs), over
+		})
+		switch {
+		case n > 0:
+			s, from = smaller, n-1
+		case from > 0:
+			from = 0
+		default:
+			return s
 		}
 	}
-	return s
+}
+
+// step is the first step on from the given one that holds, and its number, from 1; 0:
+// none does, or it is over.
+func (c *check) step(s *Schedule, from int, try func(*Schedule) (holds, over bool)) (smaller Schedule, n int) {
+	for smaller = range steps(*s, c.drawer) {
+		if n++; n <= from || c.drawer.served != nil && endless(&smaller) {
+			continue
+		}
+		holds, over := try(&smaller)
+		if over {
+			break
+		}
+		if holds {
+			return smaller, n
+		}
+	}
+	return smaller, 0
 }
 
 // unplayable ends the test with a trial that has no trace to judge: Subject
@@ -223,7 +262,7 @@ func (c *check) unplayable(err error, s *Schedule, origin string, saved *savedCa
 // step can put two events at one instant, where chance decides.
 func (c *check) always(s *Schedule, name string, n int) bool {
 	for range n {
-		if r := c.trial(s); r.err != nil || !r.breaks(name) {
+		if _, broken := c.breaksIn(s, name); !broken {
 			return false
 		}
 	}

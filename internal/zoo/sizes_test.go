@@ -26,6 +26,7 @@ func TestShrinking(t *testing.T) {
 		runs                []int
 		took                []time.Duration
 		list                []string
+		slowest             string
 	)
 	for n, s := range Faulty() {
 		if n%step != 0 {
@@ -42,6 +43,9 @@ func TestShrinking(t *testing.T) {
 					missed++
 					list = append(list, fmt.Sprintf("%s: missed in %d trials, seed %d", s.Name, o.Trials, o.Seed))
 					return
+				}
+				if len(took) == 0 || o.Took > slices.Max(took) {
+					slowest = fmt.Sprintf("%s in %d runs", t.Name(), o.Runs)
 				}
 				sizes, runs, took = append(sizes, size(o)), append(runs, o.Runs), append(took, o.Took)
 			})
@@ -64,8 +68,8 @@ func TestShrinking(t *testing.T) {
 	slices.Sort(runs)
 	slices.Sort(took)
 	part := func(n, of int) int { return min(n*of/100, of-1) }
-	t.Logf("%d found, %d missed; %.1f %% within one event of the smallest; runs: half %d, 95 %% %d, most %d; took: half %v, 95 %% %v, most %v\n%s",
-		all, missed, 100-100*float64(larger)/float64(all), runs[part(50, all)], runs[part(95, all)], runs[all-1], took[part(50, all)], took[part(95, all)], took[all-1], strings.Join(list, "\n"))
+	t.Logf("%d found, %d missed; %.1f %% within one event of the smallest; runs: half %d, 95 %% %d, most %d; took: half %v, 95 %% %v, most %v (%s)\n%s",
+		all, missed, 100-100*float64(larger)/float64(all), runs[part(50, all)], runs[part(95, all)], runs[all-1], took[part(50, all)], took[part(95, all)], took[all-1], slowest, strings.Join(list, "\n"))
 	if larger > max(all/20, 3) {
 		t.Errorf("%d of %d are more than one event larger than the smallest", larger, all)
 	}
