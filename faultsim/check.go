@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
 )
 
 // Check explores faults of the adapter's tools at random and holds every trial
@@ -59,6 +60,8 @@ type check struct {
 	most    int      // trials, where required shares take more than were planned
 	played  int      // trials that were run alone
 	enough  int      // of them, for shrinking
+
+	spare *trace.Trace // of such a trial, which nobody reads any more
 
 	campaign *campaign  // nil: the first failure is the end
 	book     results    // what goes into the file of results

@@ -108,7 +108,8 @@ func (z *fuzzer) play(t *testing.T, input []byte) {
 	s := decode(c.drawer, input)
 	x := c.newTrial(&s, z.spent)
 	x.drawn = true
-	r := c.judge(abandonable(t, x))
+	tr, err := abandonable(t, x)
+	r := c.judge(tr, err, nil)
 	z.spent = nil
 	if !r.broken() && r.err == nil {
 		z.spent = r.tr

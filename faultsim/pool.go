@@ -96,6 +96,7 @@ type failing struct {
 // work runs trials until there are none left that matter.
 func (c *check) work(p *pool, w int) {
 	var old *trace.Trace
+	applied := make([]bool, len(c.invs)) // made here: workers that share a line of the processor's cache wait for each other
 	var n int64
 	ended := true
 	defer func() {
@@ -111,9 +112,9 @@ func (c *check) work(p *pool, w int) {
 			return
 		}
 		s := c.draw(int(n))
-		x, r := c.one(p, w, n, &s, old)
+		x, r := c.one(p, w, n, &s, old, applied)
 		if c.set.twice && r.passes() {
-			_, again := c.one(p, w, n, &s, nil)
+			_, again := c.one(p, w, n, &s, nil, applied)
 			r = c.twice(&s, r, again)
 		}
 		p.done.Add(1)
@@ -132,7 +133,7 @@ func (c *check) work(p *pool, w int) {
 }
 
 // one runs and judges a drawn trial.
-func (c *check) one(p *pool, w int, n int64, s *Schedule, storage *trace.Trace) (*trial, result) {
+func (c *check) one(p *pool, w int, n int64, s *Schedule, storage *trace.Trace, applied []bool) (*trial, result) {
 	x := c.newTrial(s, storage)
 	x.drawn = true
 	p.numbers[w].Store(n)
@@ -143,7 +144,8 @@ func (c *check) one(p *pool, w int, n int64, s *Schedule, storage *trace.Trace) 
 		defer x.claim.ends()
 		defer x.claim.drop()
 	}
-	r := c.judge(x.run(c.t))
+	tr, err := x.run(c.t)
+	r := c.judge(tr, err, applied)
 	if x.claim.seeded {
 		scatter(c.t)
 	}

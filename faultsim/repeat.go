@@ -27,10 +27,10 @@ func (r *repetition) steady() bool { return r.failed == r.runs && r.differs == n
 // as often as it takes where they are alike, and a hundred times where they are
 // not, or are known not to be.
 func (c *check) compared(s *Schedule, name string, alike bool) (r repetition) {
-	var first *trace.Trace
+	var first, old *trace.Trace
 	for r.runs < reruns || r.runs < moreReruns && !(alike && r.steady()) {
 		r.runs++
-		now, broken := c.breaksIn(s, name)
+		now, broken := c.breaksIn(s, name, old)
 		if now == nil {
 			continue
 		}
@@ -41,6 +41,7 @@ func (c *check) compared(s *Schedule, name string, alike bool) (r repetition) {
 			first = now
 			continue
 		}
+		old = now
 		if d := c.differ(s, first, now); d != nil && (r.differs == nil || d.N < r.differs.N) {
 			r.differs = d
 		}
@@ -131,7 +132,7 @@ func (c *check) reseed(s Schedule, name string) (seeded Schedule, broken int, ok
 	}
 	for seed := range moreReruns {
 		s.Seed = uint64(seed + 1)
-		if _, breaks := c.breaksIn(&s, name); !breaks {
+		if _, breaks := c.breaksIn(&s, name, nil); !breaks {
 			continue
 		}
 		broken++

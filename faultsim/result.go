@@ -14,7 +14,7 @@ type result struct {
 	err   error
 	other *trace.Difference // to a second run of the same trial; nil: none, or there was no second one
 
-	applied []bool   // by number of the invariant: it could have been broken
+	applied []bool   // by number of the invariant: it could have been broken; nil: nobody counts
 	labels  []string // the adapter's own, of a drawn trial
 	unmet   string   // of a trial that is shown: see Result.Unmet
 }
@@ -55,9 +55,10 @@ func (c *check) shown(s *Schedule) *result {
 }
 
 // breaksIn runs one schedule and judges it by one invariant. There is no trace where
-// it could not be played.
-func (c *check) breaksIn(s *Schedule, name string) (tr *trace.Trace, broken bool) {
-	x := c.newTrial(s, nil)
+// it could not be played. It may be written over a trace that nobody reads any more;
+// nil: over none.
+func (c *check) breaksIn(s *Schedule, name string, old *trace.Trace) (tr *trace.Trace, broken bool) {
+	x := c.newTrial(s, old)
 	x.brief = true
 	tr, err := c.playAlone(x)
 	if err != nil {
@@ -72,7 +73,8 @@ func (c *check) breaksIn(s *Schedule, name string) (tr *trace.Trace, broken bool
 }
 
 func (c *check) alone(x *trial) *result {
-	r := c.judge(c.playAlone(x))
+	tr, err := c.playAlone(x)
+	r := c.judge(tr, err, nil)
 	return &r
 }
 
@@ -91,16 +93,17 @@ func (c *check) newTrial(s *Schedule, storage *trace.Trace) *trial {
 	return x
 }
 
-// judge reads a trial's trace.
-func (c *check) judge(tr *trace.Trace, err error) result {
-	r := result{tr: tr, err: err}
+// judge reads a trial's trace, and notes which invariants applied; nil: it does not.
+func (c *check) judge(tr *trace.Trace, err error, applied []bool) result {
+	r := result{tr: tr, err: err, applied: applied}
 	if err != nil {
 		return r
 	}
-	r.applied = make([]bool, len(c.invs))
 	for i := range c.invs {
 		v := c.invs[i].Check(tr)
-		r.applied[i] = v.Applied > 0
+		if applied != nil {
+			applied[i] = v.Applied > 0
+		}
 		if len(v.Findings) == 0 {
 			continue
 		}

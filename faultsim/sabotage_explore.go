@@ -255,7 +255,7 @@ func (g *sabotage) judge(tr *trace.Trace) []string {
 		}
 		return nil
 	}
-	r := g.c.judge(tr, nil)
+	r := g.c.judge(tr, nil, nil)
 	var names []string
 	for _, f := range r.found {
 		if !slices.Contains(names, f.Invariant) {

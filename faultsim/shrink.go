@@ -262,7 +262,8 @@ func (c *check) unplayable(err error, s *Schedule, origin string, saved *savedCa
 // step can put two events at one instant, where chance decides.
 func (c *check) always(s *Schedule, name string, n int) bool {
 	for range n {
-		if _, broken := c.breaksIn(s, name); !broken {
+		tr, broken := c.breaksIn(s, name, c.spare)
+		if c.spare = tr; !broken {
 			return false
 		}
 	}

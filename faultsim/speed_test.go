@@ -3,6 +3,10 @@ package faultsim
 import (
 	"context"
 	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,9 +126,13 @@ func BenchmarkDrawnSchedule(b *testing.B) {
 	})
 }
 
-// BenchmarkWorkers is a property's trials on as many workers as there are
-// cores: run it with -cpu 1,2.
+// BenchmarkWorkers is a property's trials on one core and on two, turn by turn, and how
+// many times as much two of them do. What the machine gives a loop that shares nothing
+// is measured beside it: two processors of a virtual machine may be less than two.
 func BenchmarkWorkers(b *testing.B) {
+	if runtime.NumCPU() < 2 {
+		b.Skip("it takes two processors")
+	}
 	a := homeAdapter()
 	inTest(b, func(t *testing.T) {
 		c := &check{t: t, a: &a, set: settings{trials: 10_000, seed: 1}, invs: a.invariants(), content: a.content()}
@@ -133,14 +141,58 @@ func BenchmarkWorkers(b *testing.B) {
 			t.Fatal(err)
 		}
 		c.drawer = newDrawer(&a, tools)
-		for b.Loop() {
+		trials := func() {
 			if n, r := c.firstFailing(0, c.set.trials); r != nil {
 				t.Fatalf("trial %d failed", n)
 			}
 		}
-		b.ReportMetric(float64(b.N)*10_000/b.Elapsed().Seconds(), "trials/s")
+		before := runtime.GOMAXPROCS(2)
+		defer runtime.GOMAXPROCS(before)
+		trials()
+		var one, two, alone, beside []time.Duration
+		for b.Loop() {
+			runtime.GOMAXPROCS(1)
+			one = append(one, timed(trials))
+			runtime.GOMAXPROCS(2)
+			two = append(two, timed(trials))
+			alone = append(alone, timed(spin))
+			beside = append(beside, timed(func() {
+				var wg sync.WaitGroup
+				wg.Go(spin)
+				wg.Go(spin)
+				wg.Wait()
+			}))
+		}
+		b.ReportMetric(10_000/median(one).Seconds(), "trials/s-one")
+		b.ReportMetric(10_000/median(two).Seconds(), "trials/s-two")
+		b.ReportMetric(float64(median(one))/float64(median(two)), "times-as-much")
+		b.ReportMetric(2*float64(median(alone))/float64(median(beside)), "times-the-machine")
 	})
 }
+
+func timed(f func()) time.Duration {
+	began := time.Now()
+	f()
+	return time.Since(began)
+}
+
+func median(d []time.Duration) time.Duration {
+	slices.Sort(d)
+	return d[len(d)/2]
+}
+
+// spin is work of some 0.1 s that needs nothing but a processor.
+func spin() {
+	n := uint64(1)
+	for range 50_000_000 {
+		n ^= n << 13
+		n ^= n >> 7
+		n ^= n << 17
+	}
+	spun.Store(n)
+}
+
+var spun atomic.Uint64 // so that the loop is not left out
 
 // BenchmarkNote is what it takes to read the labels off a trial and to count them, as
 // part of a trial.
@@ -150,7 +202,8 @@ func BenchmarkNote(b *testing.B) {
 		s := One(Fail(trace.Transient), Fault{Class: trace.Transient, Latency: time.Second, Cancel: 2 * time.Second})
 		c := newCheck(t, &a, settings{})
 		x := c.newTrial(&s, nil)
-		r := c.judge(x.run(t))
+		tr, err := x.run(t)
+		r := c.judge(tr, err, make([]bool, len(c.invs)))
 		var y tally
 		for b.Loop() {
 			y.note(&s, x, &r)
