@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 )
 
 // A Comparison says what counts when two traces are compared. The zero value
@@ -53,8 +52,12 @@ func Diff(a, b *Trace) *Difference { return Comparison{}.Diff(a, b) }
 // results and texts.
 //
 // Neither Start nor what is declared (Policy, Beside) is compared. The traces are
-// only read.
+// only read; nil is one without events.
 func (c Comparison) Diff(a, b *Trace) *Difference {
+	a, b = cmp.Or(a, &Trace{}), cmp.Or(b, &Trace{})
+	if verbatim(a, b) {
+		return nil
+	}
 	first, second := c.canonical(a), c.canonical(b)
 	for n := range max(len(first), len(second)) {
 		switch {
@@ -68,6 +71,20 @@ func (c Comparison) Diff(a, b *Trace) *Difference {
 		}
 	}
 	return nil
+}
+
+// verbatim reports whether the traces tell the same in the same words, as most runs of
+// one schedule do: it takes a tenth of the time.
+func verbatim(a, b *Trace) bool {
+	if len(a.Events) != len(b.Events) {
+		return false
+	}
+	for i := range a.Events {
+		if !alike(reflect.ValueOf(&a.Events[i]).Elem(), reflect.ValueOf(&b.Events[i]).Elem()) {
+			return false
+		}
+	}
+	return true
 }
 
 func difference(n int, field string, a *Trace, i int, b *Trace, k int) *Difference {
@@ -228,7 +245,7 @@ func differing(a, b *placed) string {
 	}
 	x, y := reflect.ValueOf(&a.Event).Elem(), reflect.ValueOf(&b.Event).Elem()
 	for i := range x.NumField() {
-		if !alike(x.Field(i).Interface(), y.Field(i).Interface()) {
+		if !alike(x.Field(i), y.Field(i)) {
 			return x.Type().Field(i).Name
 		}
 	}
@@ -241,15 +258,29 @@ func differing(a, b *placed) string {
 	return "Reply"
 }
 
-// alike compares two values of one field. An empty text is as good as none.
-func alike(x, y any) bool {
-	switch x := x.(type) {
-	case time.Duration:
-		return x == y.(time.Duration)
-	case string:
-		return x == y.(string)
-	case json.RawMessage:
-		return bytes.Equal(x, y.(json.RawMessage))
+// alike compares two values of one type, such as a field of two events. An empty text
+// is as good as none.
+func alike(x, y reflect.Value) bool {
+	switch x.Kind() {
+	case reflect.Bool:
+		return x.Bool() == y.Bool()
+	case reflect.Int, reflect.Int64:
+		return x.Int() == y.Int()
+	case reflect.Uint8:
+		return x.Uint() == y.Uint()
+	case reflect.String:
+		return x.String() == y.String()
+	case reflect.Struct:
+		for i := range x.NumField() {
+			if !alike(x.Field(i), y.Field(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Slice:
+		if x.Type().Elem().Kind() == reflect.Uint8 {
+			return bytes.Equal(x.Bytes(), y.Bytes())
+		}
 	}
-	return reflect.DeepEqual(x, y)
+	return reflect.DeepEqual(x.Interface(), y.Interface())
 }

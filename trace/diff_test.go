@@ -2,6 +2,7 @@ package trace_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -56,6 +57,42 @@ func TestTracesThatTellTheSameDoNotDiffer(t *testing.T) {
 		require.Nil(t, trace.Diff(b, twoCallers()), name)
 	}
 	require.Nil(t, trace.Diff(&trace.Trace{}, &trace.Trace{}))
+	require.Nil(t, trace.Diff(nil, nil))
+	require.Equal(t, "event 1 differs: nothing in one run, 0s begin no deadline in another",
+		trace.Diff(nil, &trace.Trace{Events: []trace.Event{{Kind: trace.KindBegin}}}).String())
+}
+
+// A field that is not looked at would make traces alike that are not.
+func TestEachFieldOfAnEventIsCompared(t *testing.T) {
+	fields := reflect.TypeFor[trace.Event]()
+	for i := range fields.NumField() {
+		b := twoCallers()
+		b.Events[3] = trace.Event{At: ms, Kind: trace.KindAnswer, Action: "a", Tool: "bank", Call: 1}
+		a := &trace.Trace{Events: slices.Clone(b.Events)}
+		field := reflect.ValueOf(&b.Events[3]).Elem().Field(i)
+		switch field.Interface().(type) {
+		case trace.Outcome:
+			field.Set(reflect.ValueOf(trace.Outcome{Items: "ok"}))
+		case *trace.Prompt:
+			field.Set(reflect.ValueOf(&trace.Prompt{Tokens: 1}))
+		case *trace.Reply:
+			field.Set(reflect.ValueOf(&trace.Reply{Text: "hello"}))
+		case json.RawMessage:
+			field.SetBytes([]byte("{}"))
+		default:
+			switch field.Kind() {
+			case reflect.String:
+				field.SetString("another")
+			case reflect.Bool:
+				field.SetBool(true)
+			case reflect.Uint8:
+				field.SetUint(field.Uint() + 1)
+			default:
+				field.SetInt(field.Int() + 1)
+			}
+		}
+		require.NotNil(t, trace.Diff(a, b), fields.Field(i).Name)
+	}
 }
 
 // What an action does at one instant of two tools, or for two calls that a model asked
