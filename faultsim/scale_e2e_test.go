@@ -144,7 +144,7 @@ func TestThreeShardsFindWhatOneMachineFinds(t *testing.T) {
 func TestMergeFindsWhatHangsOnRandomNumbers(t *testing.T) {
 	folder := t.TempDir()
 	for i := range 2 {
-		_, passed := scaleChild(t, "lucky", folder).run(t, "^TestChildScale$", "-rehearse.trials=100", fmt.Sprintf("-rehearse.shard=%d/2", i))
+		_, passed := scaleChild(t, "lucky", folder).run(t, "^TestChildScale$", "-rehearse.trials=2000", fmt.Sprintf("-rehearse.shard=%d/2", i))
 		require.False(t, passed)
 	}
 	out, passed := scaleChild(t, "lucky", "").run(t, "^TestChildScale$", "-rehearse.merge="+folder)

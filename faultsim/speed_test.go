@@ -127,8 +127,9 @@ func BenchmarkDrawnSchedule(b *testing.B) {
 }
 
 // BenchmarkWorkers is a property's trials on one core and on two, turn by turn, and how
-// many times as much two of them do. What the machine gives a loop that shares nothing
-// is measured beside it: two processors of a virtual machine may be less than two.
+// many times as much two of them do. Beside it stands what there is to be had: the same
+// subject alone in bubbles of its own, without a schedule, a trace and a judgement, and
+// a loop that shares nothing with its neighbour.
 func BenchmarkWorkers(b *testing.B) {
 	if runtime.NumCPU() < 2 {
 		b.Skip("it takes two processors")
@@ -149,26 +150,46 @@ func BenchmarkWorkers(b *testing.B) {
 		before := runtime.GOMAXPROCS(2)
 		defer runtime.GOMAXPROCS(before)
 		trials()
-		var one, two, alone, beside []time.Duration
+		bare := func() {
+			for range 5_000 {
+				bareTrial(t)
+			}
+		}
+		var one, two []time.Duration
+		var bubbles, machine pair
 		for b.Loop() {
 			runtime.GOMAXPROCS(1)
 			one = append(one, timed(trials))
 			runtime.GOMAXPROCS(2)
 			two = append(two, timed(trials))
-			alone = append(alone, timed(spin))
-			beside = append(beside, timed(func() {
-				var wg sync.WaitGroup
-				wg.Go(spin)
-				wg.Go(spin)
-				wg.Wait()
-			}))
+			bubbles.run(bare)
+			machine.run(spin)
 		}
 		b.ReportMetric(10_000/median(one).Seconds(), "trials/s-one")
 		b.ReportMetric(10_000/median(two).Seconds(), "trials/s-two")
 		b.ReportMetric(float64(median(one))/float64(median(two)), "times-as-much")
-		b.ReportMetric(2*float64(median(alone))/float64(median(beside)), "times-the-machine")
+		b.ReportMetric(bubbles.times(), "times-bare")
+		b.ReportMetric(machine.times(), "times-machine")
 	})
 }
+
+// A pair times some work alone on one processor and twice beside each other on two.
+type pair struct{ alone, beside []time.Duration }
+
+func (p *pair) run(f func()) {
+	runtime.GOMAXPROCS(1)
+	p.alone = append(p.alone, timed(f))
+	runtime.GOMAXPROCS(2)
+	p.beside = append(p.beside, timed(func() {
+		var wg sync.WaitGroup
+		wg.Go(f)
+		wg.Go(f)
+		wg.Wait()
+	}))
+}
+
+// times is how many times as much two do.
+func (p *pair) times() float64 { return 2 * float64(median(p.alone)) / float64(median(p.beside)) }
 
 func timed(f func()) time.Duration {
 	began := time.Now()
