@@ -35,7 +35,7 @@ func TestABucketReadsBackAndShrinks(t *testing.T) {
 	require.Equal(t, []Bucket{{"a b", 3, 200 * time.Millisecond}}, s.Buckets)
 	require.Equal(t, text, s.String())
 	none, one, shorter := false, false, false
-	for c := range steps(s, &drawer{}) {
+	for c := range smallerThan(s, &drawer{}) {
 		none = none || len(c.Buckets) == 0
 		one = one || len(c.Buckets) == 1 && c.Buckets[0].Burst == 1
 		shorter = shorter || len(c.Buckets) == 1 && c.Buckets[0].Every < 200*time.Millisecond

@@ -105,7 +105,7 @@ func TestTheCalmReadsBackAndShrinks(t *testing.T) {
 		require.Error(t, err, line)
 	}
 	var gone, rounder bool
-	for c := range steps(s, &drawer{}) {
+	for c := range smallerThan(s, &drawer{}) {
 		gone = gone || c.Calm == 0
 		rounder = rounder || c.Calm > 0 && c.Calm < s.Calm
 	}

@@ -104,18 +104,18 @@ func (x *trial) addCrashes(whole time.Duration, add func(time.Duration)) {
 }
 
 // simplerCrash takes a crash out, or brings it forward.
-func simplerCrash(s Schedule, i int, yield func(Schedule) bool) bool {
+func simplerCrash(s Schedule, i int, yield func(step) bool) bool {
 	for _, at := range []func(*Plan) *int{
 		func(p *Plan) *int { return &p.CrashBeforeWrite },
 		func(p *Plan) *int { return &p.CrashAfterWrite },
 	} {
 		for _, n := range []int{0, 1, *at(&s.Actions[i]) - 1} {
-			if n >= 0 && n < *at(&s.Actions[i]) && !yield(with(s, func(c *Schedule) { *at(&c.Actions[i]) = n })) {
+			if n >= 0 && n < *at(&s.Actions[i]) && !yield(func(c *Schedule) { *at(&c.Actions[i]) = n }) {
 				return false
 			}
 		}
 	}
-	return s.Actions[i].Restart == 0 || yield(with(s, func(c *Schedule) { c.Actions[i].Restart = 0 }))
+	return s.Actions[i].Restart == 0 || yield(func(c *Schedule) { c.Actions[i].Restart = 0 })
 }
 
 // validateRestart reports a Resume that the policy says nothing of, and the

@@ -397,7 +397,7 @@ func TestCrashesShrinkWithTheirSchedule(t *testing.T) {
 	s := Schedule{Actions: []Plan{{CrashBeforeWrite: 3, CrashAfterWrite: 2, Restart: time.Minute + 5,
 		Faults: map[string][]Fault{"weather": {{Crash: time.Second + 3}}}}}}
 	seen := map[string]bool{}
-	for smaller := range steps(s, &drawer{}) {
+	for smaller := range smallerThan(s, &drawer{}) {
 		require.NotEqual(t, s.String(), smaller.String())
 		seen[smaller.String()] = true
 	}

@@ -229,7 +229,7 @@ func TestHandedBackAndPolicyMustAgree(t *testing.T) {
 func TestDrainsShrinkWithTheirSchedule(t *testing.T) {
 	s := Schedule{Actions: []Plan{{Grace: time.Minute + 5, Restart: time.Minute + 5, Faults: map[string][]Fault{"weather": {{Drain: time.Second + 3}}}}}}
 	seen := map[string]bool{}
-	for smaller := range steps(s, &drawer{}) {
+	for smaller := range smallerThan(s, &drawer{}) {
 		require.NotEqual(t, s.String(), smaller.String())
 		seen[smaller.String()] = true
 	}

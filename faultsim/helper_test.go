@@ -3,6 +3,7 @@ package faultsim
 import (
 	"context"
 	"errors"
+	"iter"
 	"path/filepath"
 	"testing"
 	"time"
@@ -117,4 +118,15 @@ func names(found []invariants.Finding) []string {
 		}
 	}
 	return list
+}
+
+// smallerThan yields the schedules that are one step simpler.
+func smallerThan(s Schedule, d *drawer) iter.Seq[Schedule] {
+	return func(yield func(Schedule) bool) {
+		for change := range steps(s, d) {
+			if !yield(with(s, change)) {
+				return
+			}
+		}
+	}
 }

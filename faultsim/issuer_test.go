@@ -87,7 +87,7 @@ func TestExpiriesReadBackAndShrink(t *testing.T) {
 		require.Error(t, err, line)
 	}
 	var gone, rounder bool
-	for c := range steps(s, &drawer{}) {
+	for c := range smallerThan(s, &drawer{}) {
 		gone = gone || len(c.Expiries) == 0
 		rounder = rounder || len(c.Expiries) == 1 && c.Expiries[0] < s.Expiries[0]
 	}

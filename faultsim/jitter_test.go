@@ -86,7 +86,7 @@ func TestJitterReadsBackAndShrinks(t *testing.T) {
 		require.Error(t, err, line)
 	}
 	loose := false
-	for c := range steps(s, &drawer{}) {
+	for c := range smallerThan(s, &drawer{}) {
 		loose = loose || c.Jitter == JitterLoose
 	}
 	require.True(t, loose)

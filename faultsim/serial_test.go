@@ -142,7 +142,7 @@ func TestSerialReadsBackAndShrinks(t *testing.T) {
 		require.Error(t, err, line)
 	}
 	gone := false
-	for c := range steps(s, &drawer{}) {
+	for c := range smallerThan(s, &drawer{}) {
 		gone = gone || len(c.Serial) == 1
 	}
 	require.True(t, gone)

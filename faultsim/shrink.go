@@ -231,8 +231,11 @@ func (c *check) shrink(s Schedule, name string, runs int) Schedule {
 // step is the first step on from the given one that holds, and its number, from 1; 0:
 // none does, or it is over.
 func (c *check) step(s *Schedule, from int, try func(*Schedule) (holds, over bool)) (smaller Schedule, n int) {
-	for smaller = range steps(*s, c.drawer) {
-		if n++; n <= from || c.drawer.served != nil && endless(&smaller) {
+	for change := range steps(*s, c.drawer) {
+		if n++; n <= from {
+			continue
+		}
+		if smaller = with(*s, change); c.drawer.served != nil && endless(&smaller) {
 			continue
 		}
 		holds, over := try(&smaller)
@@ -243,7 +246,7 @@ func (c *check) step(s *Schedule, from int, try func(*Schedule) (holds, over boo
 			return smaller, n
 		}
 	}
-	return smaller, 0
+	return Schedule{}, 0
 }
 
 // unplayable ends the test with a trial that has no trace to judge: Subject

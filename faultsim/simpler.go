@@ -8,21 +8,21 @@ import (
 	"github.com/rehearse-go/rehearse/trace"
 )
 
-// simpler yields schedules that are one step simpler than s.
-func simpler(s Schedule, d *drawer) iter.Seq[Schedule] {
-	return func(yield func(Schedule) bool) {
+// simpler yields the steps that take something out of s.
+func simpler(s Schedule, d *drawer) iter.Seq[step] {
+	return func(yield func(step) bool) {
 		for i := range s.Actions {
-			if len(s.Actions) > 1 && !yield(with(s, func(c *Schedule) { c.Actions = slices.Delete(c.Actions, i, i+1) })) {
+			if len(s.Actions) > 1 && !yield(func(c *Schedule) { c.Actions = slices.Delete(c.Actions, i, i+1) }) {
 				return
 			}
-			if i+1 < len(s.Actions) && s.Actions[i].After > 0 && !s.AtOnce && !yield(with(s, func(c *Schedule) { // one long pause in place of two
+			if i+1 < len(s.Actions) && s.Actions[i].After > 0 && !s.AtOnce && !yield(func(c *Schedule) { // one long pause in place of two
 				c.Actions[i+1].After += c.Actions[i].After
 				c.Actions = slices.Delete(c.Actions, i, i+1)
-			})) {
+			}) {
 				return
 			}
 		}
-		if s.AtOnce && !yield(with(s, func(c *Schedule) { c.AtOnce = false })) {
+		if s.AtOnce && !yield(func(c *Schedule) { c.AtOnce = false }) {
 			return
 		}
 		if !simplerCalls(s, yield) || !simplerSpells(s, yield) {
@@ -36,30 +36,30 @@ func simpler(s Schedule, d *drawer) iter.Seq[Schedule] {
 	}
 }
 
-func simplerPlan(s Schedule, i int, d *drawer, yield func(Schedule) bool) bool {
+func simplerPlan(s Schedule, i int, d *drawer, yield func(step) bool) bool {
 	p := &s.Actions[i]
-	if p.Again && !yield(with(s, func(c *Schedule) { c.Actions[i].Again = false })) {
+	if p.Again && !yield(func(c *Schedule) { c.Actions[i].Again = false }) {
 		return false
 	}
-	if p.After != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].After = 0 })) {
+	if p.After != 0 && !yield(func(c *Schedule) { c.Actions[i].After = 0 }) {
 		return false
 	}
-	if p.Deadline != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].Deadline = 0 })) {
+	if p.Deadline != 0 && !yield(func(c *Schedule) { c.Actions[i].Deadline = 0 }) {
 		return false
 	}
-	if p.Cancel != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].Cancel = 0 })) {
+	if p.Cancel != 0 && !yield(func(c *Schedule) { c.Actions[i].Cancel = 0 }) {
 		return false
 	}
-	if p.Key != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].Key = 0 })) {
+	if p.Key != 0 && !yield(func(c *Schedule) { c.Actions[i].Key = 0 }) {
 		return false
 	}
-	if p.Key > 2 && !yield(with(s, func(c *Schedule) { c.Actions[i].Key = 2 })) {
+	if p.Key > 2 && !yield(func(c *Schedule) { c.Actions[i].Key = 2 }) {
 		return false
 	}
-	if p.Other && !yield(with(s, func(c *Schedule) { c.Actions[i].Other = false })) {
+	if p.Other && !yield(func(c *Schedule) { c.Actions[i].Other = false }) {
 		return false
 	}
-	if p.Grace != 0 && !yield(with(s, func(c *Schedule) { c.Actions[i].Grace = 0 })) {
+	if p.Grace != 0 && !yield(func(c *Schedule) { c.Actions[i].Grace = 0 }) {
 		return false
 	}
 	if !simplerCrash(s, i, yield) {
@@ -83,10 +83,10 @@ func simplerPlan(s Schedule, i int, d *drawer, yield func(Schedule) bool) bool {
 
 // cutStreak cuts the end off a long streak: one attempt at a time would take too
 // long.
-func cutStreak(s Schedule, i int, tool string, yield func(Schedule) bool) bool {
+func cutStreak(s Schedule, i int, tool string, yield func(step) bool) bool {
 	n := len(s.Actions[i].Faults[tool])
 	for cut := n / 2; n > longestGarnished && cut > 0; cut /= 2 {
-		if !yield(with(s, func(c *Schedule) { c.Actions[i].Faults[tool] = c.Actions[i].Faults[tool][:n-cut] })) {
+		if !yield(func(c *Schedule) { c.Actions[i].Faults[tool] = c.Actions[i].Faults[tool][:n-cut] }) {
 			return false
 		}
 	}
@@ -94,13 +94,13 @@ func cutStreak(s Schedule, i int, tool string, yield func(Schedule) bool) bool {
 }
 
 // simplerFault takes fault n out, then each of its options.
-func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(Schedule) bool) bool {
-	out := with(s, func(c *Schedule) {
+func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(step) bool) bool {
+	out := func(c *Schedule) {
 		f := c.Actions[i].Faults
 		if f[tool] = slices.Delete(f[tool], n, n+1); len(f[tool]) == 0 {
 			delete(f, tool)
 		}
-	})
+	}
 	same := n > 0 && s.Actions[i].Faults[tool][n] == s.Actions[i].Faults[tool][n-1] // without either it is one schedule
 	if !same && !yield(out) {
 		return false
@@ -110,10 +110,10 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 		worded := faults[len(faults)-1]
 		worded.Class, worded.Hang, worded.Done, worded.Hint, worded.Form = refused[0].Class, refused[0].Hang, refused[0].Done, 0, HintSeconds
 		for _, end := range []Fault{refused[0], worded} {
-			cut := with(s, func(c *Schedule) { // what follows was there to use the attempts up
+			cut := func(c *Schedule) { // what follows was there to use the attempts up
 				f := c.Actions[i].Faults
 				f[tool] = append(f[tool][:n], end)
-			})
+			}
 			if !yield(cut) {
 				return false
 			}
@@ -150,7 +150,7 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 		if set(&f); f == s.Actions[i].Faults[tool][n] {
 			continue
 		}
-		if !yield(with(s, func(c *Schedule) { c.Actions[i].Faults[tool][n] = f })) {
+		if !yield(func(c *Schedule) { c.Actions[i].Faults[tool][n] = f }) {
 			return false
 		}
 	}
@@ -158,7 +158,7 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(S
 }
 
 // with returns a changed deep copy of s.
-func with(s Schedule, change func(*Schedule)) Schedule {
+func with(s Schedule, change step) Schedule {
 	c := s
 	c.Actions, c.Outages, c.Quotas = slices.Clone(s.Actions), slices.Clone(s.Outages), slices.Clone(s.Quotas)
 	c.Buckets = slices.Clone(s.Buckets)

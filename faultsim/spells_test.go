@@ -143,7 +143,7 @@ func TestSpellsShrinkAway(t *testing.T) {
 	s.Outages = []Outage{{Main, 30 * time.Second, 90 * time.Second, trace.Transient}}
 	s.Quotas = []Quota{{Main, 1, 90 * time.Second}}
 	var noOutage, noQuota, atOnce, shorterWindow bool
-	for c := range steps(s, &drawer{}) {
+	for c := range smallerThan(s, &drawer{}) {
 		noOutage = noOutage || len(c.Outages) == 0
 		noQuota = noQuota || len(c.Quotas) == 0
 		atOnce = atOnce || len(c.Outages) == 1 && c.Outages[0].From == 0

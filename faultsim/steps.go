@@ -7,13 +7,16 @@ import (
 	"time"
 )
 
-// steps yields schedules that are one step simpler than s, the greatest steps
-// first: without a part, then with a plainer fault, then with rounder times.
-// Every step makes a schedule smaller in the same order, so that shrinking ends.
-func steps(s Schedule, d *drawer) iter.Seq[Schedule] {
-	return func(yield func(Schedule) bool) {
-		for smaller := range simpler(s, d) {
-			if !yield(smaller) {
+// A step makes a copy of a schedule one step simpler; see [with].
+type step func(*Schedule)
+
+// steps yields what makes s one step simpler, the greatest ones first:
+// without a part, then with a plainer fault, then with rounder times. Every step makes
+// a schedule smaller in the same order, so that shrinking ends.
+func steps(s Schedule, d *drawer) iter.Seq[step] {
+	return func(yield func(step) bool) {
+		for change := range simpler(s, d) {
+			if !yield(change) {
 				return
 			}
 		}
@@ -31,7 +34,7 @@ func steps(s Schedule, d *drawer) iter.Seq[Schedule] {
 
 // single puts one failure in the place of a tool's whole list, or of what it does by the
 // clock: several are often there only to use the attempts up.
-func single(s Schedule, d *drawer, yield func(Schedule) bool) bool {
+func single(s Schedule, d *drawer, yield func(step) bool) bool {
 	spells := len(s.Outages)+len(s.Quotas)+len(s.Buckets) > 0
 	for i := range s.Actions {
 		for k := range d.tools {
@@ -40,10 +43,10 @@ func single(s Schedule, d *drawer, yield func(Schedule) bool) bool {
 				continue
 			}
 			for _, f := range slices.Concat(tool.refused, tool.retried) {
-				if !yield(with(s, func(c *Schedule) {
+				if !yield(func(c *Schedule) {
 					c.Actions[i].Faults[tool.name] = []Fault{f}
 					c.Outages, c.Quotas, c.Buckets = nil, nil, nil
-				})) {
+				}) {
 					return false
 				}
 			}
@@ -54,7 +57,7 @@ func single(s Schedule, d *drawer, yield func(Schedule) bool) bool {
 
 // plainer puts plainer classes in the place of those that the faults have: the
 // tool's plainest retried answer, then its plainest refusal.
-func plainer(s Schedule, i int, d *drawer, yield func(Schedule) bool) bool {
+func plainer(s Schedule, i int, d *drawer, yield func(step) bool) bool {
 	for _, name := range slices.Sorted(maps.Keys(s.Actions[i].Faults)) {
 		tool := d.tool(name)
 		for n, f := range s.Actions[i].Faults[name] {
@@ -64,7 +67,7 @@ func plainer(s Schedule, i int, d *drawer, yield func(Schedule) bool) bool {
 				}
 				g := f
 				g.Class, g.Hang, g.Done, g.Body = p.Class, p.Hang, p.Done, 0
-				if !yield(with(s, func(c *Schedule) { c.Actions[i].Faults[name][n] = g })) {
+				if !yield(func(c *Schedule) { c.Actions[i].Faults[name][n] = g }) {
 					return false
 				}
 			}
@@ -110,7 +113,7 @@ func rank(t *drawnTool, f Fault) int {
 }
 
 // rounder makes times rounder, or else shorter.
-func rounder(s Schedule, i int, yield func(Schedule) bool) bool {
+func rounder(s Schedule, i int, yield func(step) bool) bool {
 	p := &s.Actions[i]
 	for _, at := range []func(*Plan) *time.Duration{
 		func(p *Plan) *time.Duration { return &p.After },
@@ -120,7 +123,7 @@ func rounder(s Schedule, i int, yield func(Schedule) bool) bool {
 		func(p *Plan) *time.Duration { return &p.Grace },
 	} {
 		for t := range rounderTimes(*at(p)) {
-			if !yield(with(s, func(c *Schedule) { *at(&c.Actions[i]) = t })) {
+			if !yield(func(c *Schedule) { *at(&c.Actions[i]) = t }) {
 				return false
 			}
 		}
@@ -142,7 +145,7 @@ func rounder(s Schedule, i int, yield func(Schedule) bool) bool {
 					if k == 0 && now%time.Second == 0 && t%time.Second != 0 {
 						continue // Retry-After says whole seconds whatever the schedule asks
 					}
-					if !yield(with(s, func(c *Schedule) { *at(&c.Actions[i].Faults[name][n]) = t })) {
+					if !yield(func(c *Schedule) { *at(&c.Actions[i].Faults[name][n]) = t }) {
 						return false
 					}
 				}

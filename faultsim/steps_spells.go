@@ -6,77 +6,77 @@ import (
 )
 
 // simplerSpells takes outages and quotas out, one at a time.
-func simplerSpells(s Schedule, yield func(Schedule) bool) bool {
+func simplerSpells(s Schedule, yield func(step) bool) bool {
 	for i := range s.Outages {
-		if !yield(with(s, func(c *Schedule) { c.Outages = slices.Delete(c.Outages, i, i+1) })) {
+		if !yield(func(c *Schedule) { c.Outages = slices.Delete(c.Outages, i, i+1) }) {
 			return false
 		}
 	}
 	for i := range s.Quotas {
-		if !yield(with(s, func(c *Schedule) { c.Quotas = slices.Delete(c.Quotas, i, i+1) })) {
+		if !yield(func(c *Schedule) { c.Quotas = slices.Delete(c.Quotas, i, i+1) }) {
 			return false
 		}
 	}
 	for i := range s.Buckets {
-		if !yield(with(s, func(c *Schedule) { c.Buckets = slices.Delete(c.Buckets, i, i+1) })) {
+		if !yield(func(c *Schedule) { c.Buckets = slices.Delete(c.Buckets, i, i+1) }) {
 			return false
 		}
 	}
-	if s.Jitter != JitterLoose && !yield(with(s, func(c *Schedule) { c.Jitter = JitterLoose })) {
+	if s.Jitter != JitterLoose && !yield(func(c *Schedule) { c.Jitter = JitterLoose }) {
 		return false
 	}
-	if s.Seed != 0 && !yield(with(s, func(c *Schedule) { c.Seed = 0 })) {
+	if s.Seed != 0 && !yield(func(c *Schedule) { c.Seed = 0 }) {
 		return false
 	}
 	for i := range s.Serial {
-		if !yield(with(s, func(c *Schedule) { c.Serial = slices.Delete(c.Serial, i, i+1) })) {
+		if !yield(func(c *Schedule) { c.Serial = slices.Delete(c.Serial, i, i+1) }) {
 			return false
 		}
 	}
 	for i := range s.Expiries {
-		if !yield(with(s, func(c *Schedule) { c.Expiries = slices.Delete(c.Expiries, i, i+1) })) {
+		if !yield(func(c *Schedule) { c.Expiries = slices.Delete(c.Expiries, i, i+1) }) {
 			return false
 		}
 	}
-	return s.Calm == 0 || yield(with(s, func(c *Schedule) { c.Calm = 0 }))
+	return s.Calm == 0 || yield(func(c *Schedule) { c.Calm = 0 })
 }
 
 // rounderSpells makes the times of outages, quotas and buckets rounder. An outage that
 // begins at once is rounder than any other.
-func rounderSpells(s Schedule, yield func(Schedule) bool) bool {
+func rounderSpells(s Schedule, yield func(step) bool) bool {
 	for i, o := range s.Outages {
-		if o.From > 0 && !yield(with(s, func(c *Schedule) { c.Outages[i].From = 0 })) {
+		if o.From > 0 && !yield(func(c *Schedule) { c.Outages[i].From = 0 }) {
 			return false
 		}
-		if !shorter(s, o.To, func(c *Schedule) *time.Duration { return &c.Outages[i].To }, o.From, yield) {
+		if !shorter(o.To, func(c *Schedule) *time.Duration { return &c.Outages[i].To }, o.From, yield) {
 			return false
 		}
 	}
 	for i, q := range s.Quotas {
-		if !shorter(s, q.Per, func(c *Schedule) *time.Duration { return &c.Quotas[i].Per }, 0, yield) {
+		if !shorter(q.Per, func(c *Schedule) *time.Duration { return &c.Quotas[i].Per }, 0, yield) {
 			return false
 		}
 	}
 	for i, b := range s.Buckets {
-		if b.Burst > 1 && !yield(with(s, func(c *Schedule) { c.Buckets[i].Burst = 1 })) {
+		if b.Burst > 1 && !yield(func(c *Schedule) { c.Buckets[i].Burst = 1 }) {
 			return false
 		}
-		if !shorter(s, b.Every, func(c *Schedule) *time.Duration { return &c.Buckets[i].Every }, 0, yield) {
+		if !shorter(b.Every, func(c *Schedule) *time.Duration { return &c.Buckets[i].Every }, 0, yield) {
 			return false
 		}
 	}
 	for i, at := range s.Expiries {
-		if !shorter(s, at, func(c *Schedule) *time.Duration { return &c.Expiries[i] }, 0, yield) {
+		if !shorter(at, func(c *Schedule) *time.Duration { return &c.Expiries[i] }, 0, yield) {
 			return false
 		}
 	}
-	return shorter(s, s.Calm, func(c *Schedule) *time.Duration { return &c.Calm }, 0, yield)
+	return shorter(s.Calm, func(c *Schedule) *time.Duration { return &c.Calm }, 0, yield)
 }
 
 // shorter makes one time rounder, but not less than the other.
-func shorter(s Schedule, d time.Duration, at func(*Schedule) *time.Duration, least time.Duration, yield func(Schedule) bool) bool {
+func shorter(d time.Duration, at func(*Schedule) *time.Duration, least time.Duration, yield func(step) bool) bool {
 	for t := range rounderTimes(d) {
-		if t > least && !yield(with(s, func(c *Schedule) { *at(c) = t })) {
+		if t > least && !yield(func(c *Schedule) { *at(c) = t }) {
 			return false
 		}
 	}

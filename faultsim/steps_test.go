@@ -12,8 +12,8 @@ import (
 func TestHintsShrinkInWholeSeconds(t *testing.T) {
 	s := One(Throttle(90 * time.Second))
 	tried := 0
-	rounder(s, 0, func(smaller Schedule) bool {
-		hint := smaller.Actions[0].Faults[Main][0].Hint
+	rounder(s, 0, func(change step) bool {
+		hint := with(s, change).Actions[0].Faults[Main][0].Hint
 		require.Zero(t, hint%time.Second, "%v", hint)
 		tried++
 		return true

@@ -138,7 +138,7 @@ func TestWordsAreStrictInTheText(t *testing.T) {
 func TestWordsShrinkAway(t *testing.T) {
 	for _, f := range []Fault{{Class: trace.Transient, Say: "x"}, {Class: trace.Transient, Wrap: Joined}} {
 		found := false
-		for s := range steps(One(f), &drawer{}) {
+		for s := range smallerThan(One(f), &drawer{}) {
 			found = found || len(s.Actions[0].Faults[Main]) == 1 && s.Actions[0].Faults[Main][0] == Fail(trace.Transient)
 		}
 		require.True(t, found, "%+v", f)

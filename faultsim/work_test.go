@@ -156,7 +156,7 @@ func TestLateWorkThatPanicsIsReported(t *testing.T) {
 // A lost reply whose work comes late shrinks to one whose work comes at once.
 func TestWorkShrinksAway(t *testing.T) {
 	seen := map[Fault]bool{}
-	for s := range steps(One(Fault{Hang: true, Work: 90 * time.Second, Twice: true}), &drawer{}) {
+	for s := range smallerThan(One(Fault{Hang: true, Work: 90 * time.Second, Twice: true}), &drawer{}) {
 		if list := s.Actions[0].Faults[Main]; len(list) == 1 {
 			seen[list[0]] = true
 		}
