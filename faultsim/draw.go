@@ -349,7 +349,7 @@ func (d *drawer) fault(t *source, tool *drawnTool, n int) Fault {
 		list = tool.refused
 	}
 	f := list[below(t, len(list))]
-	if len(tool.hints) > 0 && d.may(hints) && (f.Class == trace.Throttled || f.Class == trace.Transient) && coin(t) {
+	if len(tool.hints) > 0 && d.may(hints) && slices.Contains(askers, f.Class) && coin(t) {
 		hinted := f
 		hinted.Hint = d.hint(t, n)
 		hinted.Form = tool.hints[below(t, len(tool.hints))]

@@ -123,6 +123,9 @@ func (x *profiled) fit() error {
 			return fmt.Errorf("Hint.Forms has %q, and %s asks for waits as %q: take it out", f, x.tool.name, x.tool.hints)
 		}
 	}
+	if x.by.Hint.Share > 0 && !slices.ContainsFunc(x.faults, x.asks) {
+		return fmt.Errorf("Hint.Share is %v, and none of the failures that are drawn for %s asks for a wait: give Classes one that does, or take Hint out", x.by.Hint.Share, x.tool.name)
+	}
 	throttles := Throttle(time.Second)
 	if (x.by.Quota != Quota{} || x.by.Bucket != Bucket{}) && !x.tool.can(&throttles) {
 		return fmt.Errorf("it has a Quota or a Bucket, and %s cannot be throttled with a wait: give it trace.Throttled, Hinted", x.tool.name)
@@ -131,6 +134,20 @@ func (x *profiled) fit() error {
 		return fmt.Errorf("Outage: %s cannot answer %v: give it that class, or say another one", x.tool.name, down)
 	}
 	return nil
+}
+
+// asks reports whether the failure can ask for a wait, as the profile has it.
+func (x *profiled) asks(f Fault) bool {
+	f.Hint, f.Form = time.Second, x.forms()[0]
+	return x.by.Hint.asks(f.Class) && x.tool.can(&f)
+}
+
+// forms are those in which it asks for a wait.
+func (x *profiled) forms() []HintForm {
+	if len(x.by.Hint.Forms) > 0 {
+		return x.by.Hint.Forms
+	}
+	return x.tool.hints
 }
 
 // down is how the tool answers in an outage.
@@ -367,7 +384,7 @@ func (x *profiled) failure(t *source, d *drawer) Fault {
 	if slices.Contains(x.lostReplies(), lost) && chance(t.of("lost"), x.by.Lost) {
 		return lost
 	}
-	if f.Class == trace.Throttled || f.Class == trace.Transient {
+	if x.by.Hint.asks(f.Class) {
 		return x.hinted(t.of("hint"), d, f)
 	}
 	return f
@@ -384,11 +401,7 @@ func (x *profiled) hinted(t *source, d *drawer, f Fault) Fault {
 	if !d.may(hints) || !chance(t, h.Share) {
 		return f
 	}
-	forms := h.Forms
-	if len(forms) == 0 {
-		forms = x.tool.hints
-	}
-	g := f
+	g, forms := f, x.forms()
 	g.Form = forms[below(t, len(forms))]
 	if g.Hint = time.Second; h.Wait != nil {
 		g.Hint = timeOf(t.of("wait"), h.Wait)

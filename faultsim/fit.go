@@ -134,11 +134,9 @@ func (r *record) note(at *trace.Attempt, done bool) {
 		r.partial++
 	default:
 		r.classes[c]++
-		if c == trace.Throttled || c == trace.Transient {
-			if at.Outcome.Hint > 0 {
-				r.hints = append(r.hints, at.Outcome.Hint)
-				r.hinting[c] = true
-			}
+		if slices.Contains(askers, c) && at.Outcome.Hint > 0 {
+			r.hints = append(r.hints, at.Outcome.Hint)
+			r.hinting[c] = true
 		}
 	}
 }
@@ -183,6 +181,10 @@ func (r *record) behaviour() Behaviour {
 			could += r.classes[c]
 		}
 		b.Hint = Hints{Share: digits(float64(len(r.hints)) / could), Wait: measured(r.hints)}
+		silent := func(c trace.Class) bool { return r.classes[c] > 0 && !r.hinting[c] }
+		if slices.ContainsFunc(askers, silent) {
+			b.Hint.Classes = slices.Sorted(maps.Keys(r.hinting))
+		}
 	}
 	return b
 }

@@ -77,6 +77,7 @@ func TestAProfileIsFoundAgainInItsTraces(t *testing.T) {
 	require.InDelta(t, 0.2, latency.median.Seconds(), 0.02)
 	require.InDelta(t, 0.8, latency.sigma, 0.05)
 	require.InDelta(t, 0.5, b.Hint.Share, 0.06, "of what is throttled; transient answers here carry none")
+	require.Equal(t, []trace.Class{trace.Throttled}, b.Hint.Classes)
 	require.Equal(t, 2*time.Second, b.Hint.Wait.Quantile(0.5))
 	require.NoError(t, of(b).Validate())
 }

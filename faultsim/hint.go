@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rehearse-go/rehearse/internal/double"
+	"github.com/rehearse-go/rehearse/trace"
 )
 
 // skew is how far the clock of a skewed server is behind.
@@ -30,3 +31,6 @@ func (f *Fault) form() double.HintForm {
 	}
 	return double.HintSeconds
 }
+
+// askers are the classes of failures that can ask for a wait.
+var askers = []trace.Class{trace.Throttled, trace.Transient}

@@ -118,7 +118,7 @@ func (t *drawnTool) asks(p *invariants.Policy) bool {
 	return len(t.hints) > 0 && t.most != 1 && p.Hint.Use != invariants.HintIgnore && slices.ContainsFunc(t.retried, func(f Fault) bool {
 		read := len(p.Hint.Classes) == 0 || slices.Contains(p.Hint.Classes, f.class())
 		f.Hint = 1
-		return read && (f.Class == trace.Throttled || f.Class == trace.Transient) && t.can(&f)
+		return read && slices.Contains(askers, f.Class) && t.can(&f)
 	})
 }
 

@@ -252,7 +252,7 @@ func (k thinking) can(f *Fault) bool {
 	case trace.Declined, trace.Partial, trace.Conflict, trace.Cancelled:
 		return false
 	}
-	return f.Hint == 0 || f.Class == trace.Throttled || f.Class == trace.Transient
+	return f.Hint == 0 || slices.Contains(askers, f.Class)
 }
 
 // beside puts a double on the stage that is no tool: a model or an approver, whose list

@@ -75,7 +75,7 @@ type Behaviour struct {
 	// ties.
 	Latency Distribution[time.Duration]
 
-	// Hint is how throttling answers ask for a wait.
+	// Hint is how answers ask for a wait.
 	Hint Hints
 
 	// Partial is the share of the failures of a batch that are of single items.
@@ -95,9 +95,18 @@ type Weights map[trace.Class]float64
 
 // Hints are the waits that answers ask for.
 type Hints struct {
-	Share float64                     // of throttled and transient failures
-	Wait  Distribution[time.Duration] // whole seconds unless the form is HintMillis; nil: a second
-	Forms []HintForm                  // each as often as the others; nil: all that the tool has
+	Share   float64                     // of the failures of Classes
+	Classes []trace.Class               // that ask; nil: throttled and transient, the only ones that can
+	Wait    Distribution[time.Duration] // whole seconds unless the form is HintMillis; nil: a second
+	Forms   []HintForm                  // each as often as the others; nil: all that the tool has
+}
+
+// asks reports whether failures of the class do.
+func (h *Hints) asks(c trace.Class) bool {
+	if h.Classes == nil {
+		return slices.Contains(askers, c)
+	}
+	return slices.Contains(h.Classes, c)
 }
 
 // Downtimes are outages of a tool, one in a trial.
@@ -200,6 +209,11 @@ func (b *Behaviour) validate() error {
 	for _, f := range b.Hint.Forms {
 		if !slices.Contains(hintForms, f) {
 			errs = append(errs, fmt.Errorf("Hint.Forms has %q: say HintSeconds, HintDate, HintSkewed or HintMillis", f))
+		}
+	}
+	for _, c := range b.Hint.Classes {
+		if !slices.Contains(askers, c) {
+			errs = append(errs, fmt.Errorf("Hint.Classes lists %v, which asks for no wait: say some of %v", c, askers))
 		}
 	}
 	if b.Outage.Share > 0 && b.Outage.Length == nil {

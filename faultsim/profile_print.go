@@ -39,7 +39,7 @@ func (b *Behaviour) fields() string {
 		goField{"Streak", b.Streak},
 		goField{"Burst", goStruct("faultsim.GilbertElliott", goField{"ToBad", b.Burst.ToBad}, goField{"ToGood", b.Burst.ToGood}, goField{"Good", b.Burst.Good}, goField{"Bad", b.Burst.Bad})},
 		goField{"Classes", b.Classes}, goField{"Hang", b.Hang}, goField{"Lost", b.Lost}, goField{"Latency", b.Latency},
-		goField{"Hint", goStruct("faultsim.Hints", goField{"Share", b.Hint.Share}, goField{"Wait", b.Hint.Wait}, goField{"Forms", b.Hint.Forms})},
+		goField{"Hint", goStruct("faultsim.Hints", goField{"Share", b.Hint.Share}, goField{"Classes", b.Hint.Classes}, goField{"Wait", b.Hint.Wait}, goField{"Forms", b.Hint.Forms})},
 		goField{"Partial", b.Partial},
 		goField{"Outage", goStruct("faultsim.Downtimes", goField{"Share", b.Outage.Share}, goField{"Begin", b.Outage.Begin}, goField{"Length", b.Outage.Length}, goField{"Recovery", b.Outage.Recovery}, goField{"Class", b.Outage.Class})},
 		goField{"Quota", goStruct("faultsim.Quota", goField{"N", float64(b.Quota.N)}, goField{"Per", b.Quota.Per})},
@@ -101,6 +101,10 @@ func goValue(v any) string {
 		}
 	case Weights:
 		return v.goString()
+	case []trace.Class:
+		if v != nil {
+			return "[]trace.Class{" + joined(v, goClass) + "}"
+		}
 	case []Moment:
 		return goList("faultsim.Moment", v)
 	case []HintForm:

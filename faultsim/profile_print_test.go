@@ -43,7 +43,7 @@ var stormy = faultsim.Profile{
 			Hang:    0.1,
 			Lost:    0.25,
 			Latency: faultsim.Lognormal(200*time.Millisecond, 0.8),
-			Hint:    faultsim.Hints{Share: 0.5, Wait: faultsim.Empirical(time.Second, 2*time.Second), Forms: []faultsim.HintForm{"", "ms"}},
+			Hint:    faultsim.Hints{Share: 0.5, Classes: []trace.Class{trace.Throttled}, Wait: faultsim.Empirical(time.Second, 2*time.Second), Forms: []faultsim.HintForm{"", "ms"}},
 			Outage:  faultsim.Downtimes{Share: 0.1, Length: faultsim.Pareto(time.Minute, 1.1), Class: trace.Transient},
 			Quota:   faultsim.Quota{N: 3, Per: time.Minute},
 			Bucket:  faultsim.Bucket{Burst: 5, Every: 200 * time.Millisecond},

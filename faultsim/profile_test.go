@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -241,7 +243,7 @@ func TestDecisionsOfAProfileAreAddressed(t *testing.T) {
 	b := Behaviour{Streak: Geometric(0.5), Latency: Exponential(time.Second), Hint: Hints{Share: 0.5, Wait: Exponential(time.Minute)}}
 	longer, fewer := b, b
 	longer.Streak = Geometric(0.25)
-	fewer.Classes = Weights{trace.Transient: 1}
+	fewer.Classes = Weights{trace.Throttled: 1}
 	two := func(b Behaviour) *Profile {
 		return &Profile{Actions: Fixed(2), Tools: map[string]Behaviour{"weather": b}}
 	}
@@ -290,31 +292,33 @@ func TestCheckDrawsByTheProfile(t *testing.T) {
 
 func TestAProfileThatCannotBeDrawnSaysWhy(t *testing.T) {
 	for want, p := range map[string]*Profile{
-		"profile: AtOnce is 2: a share is from 0 to 1":                     {AtOnce: 2},
-		"profile: Actions: Fixed(-1): a count":                             {Actions: Fixed(-1)},
-		"profile: Cancel.When has \"late\": say some of":                   {Cancel: Cancels{When: []Moment{"late"}}},
-		"profile: Cancel has an At and a When":                             {Cancel: Cancels{When: Moments(), At: Constant(1)}},
-		"Tools[\"*\"]: Streak: Geometric(0)":                               of(Behaviour{Streak: Geometric(0)}),
-		"Tools[\"*\"]: there is a Streak and a Burst":                      of(Behaviour{Streak: Fixed(1), Burst: AirborneLink()}),
-		"Tools[\"*\"]: Burst: ToBad is NaN: a share":                       of(Behaviour{Burst: GilbertElliott{ToBad: math.NaN()}}),
-		"Tools[\"*\"]: Burst: ToBad and ToGood are 0":                      of(Behaviour{Burst: GilbertElliott{Bad: 1}}),
-		"Tools[\"*\"]: Burst: Good and Bad are 0":                          of(Behaviour{Burst: GilbertElliott{ToBad: 1}}),
-		"Tools[\"*\"]: Classes lists ok, which is no failure":              of(Behaviour{Classes: Weights{trace.OK: 1, trace.Transient: 1}}),
-		"Tools[\"*\"]: Classes has no weight above 0":                      of(Behaviour{Classes: Weights{}}),
-		"Tools[\"*\"]: Hint.Forms has \"soon\"":                            of(Behaviour{Hint: Hints{Forms: []HintForm{"soon"}}}),
-		"Tools[\"*\"]: Outage has a Share and no Length":                   of(Behaviour{Outage: Downtimes{Share: 1}}),
-		"Tools[\"*\"]: Outage.Class is ok":                                 of(Behaviour{Outage: Downtimes{Class: trace.OK}}),
-		"Tools[\"*\"]: Quota: a quota of *: N is 0":                        of(Behaviour{Quota: Quota{Per: 1}}),
-		"Tools[\"*\"]: Bucket: its Tool is \"news\": leave it empty":       of(Behaviour{Bucket: Bucket{Tool: "news", Burst: 1, Every: 1}}),
-		"Restart.Share is 0.5, and the adapter has no Resume":              {Restart: Restarts{Share: 0.5}},
-		"Tools speaks of \"nobody\", the stage has [\"weather\"]":          {Tools: map[string]Behaviour{"nobody": {}}},
-		"Tools has \"weather\" and Main, which is the same tool":           {Tools: map[string]Behaviour{"weather": {}, Main: {}}},
-		"Tools[\"*\"]: Classes has reset, which weather cannot answer":     of(Behaviour{Classes: Weights{trace.Reset: 1}}),
-		"Tools[\"*\"]: Partial is 0.5, and weather is no batch":            of(Behaviour{Partial: 0.5}),
-		"Tools[\"*\"]: Hint.Forms has \"date\", and weather asks for":      of(Behaviour{Hint: Hints{Forms: []HintForm{HintDate}}}),
-		"Tools[\"*\"]: Outage: weather cannot answer reset: give it":       of(Behaviour{Outage: Downtimes{Share: 1, Length: Constant(1), Class: trace.Reset}}),
-		"Tools[\"*\"]: Lost is -1: a share is from 0 to 1":                 of(Behaviour{Lost: -1}),
-		"Tools[\"*\"]: Classes: Frequencies: the weight of 0 is -1: say a": of(Behaviour{Classes: Weights{trace.Transient: -1}}),
+		"profile: AtOnce is 2: a share is from 0 to 1":                          {AtOnce: 2},
+		"profile: Actions: Fixed(-1): a count":                                  {Actions: Fixed(-1)},
+		"profile: Cancel.When has \"late\": say some of":                        {Cancel: Cancels{When: []Moment{"late"}}},
+		"profile: Cancel has an At and a When":                                  {Cancel: Cancels{When: Moments(), At: Constant(1)}},
+		"Tools[\"*\"]: Streak: Geometric(0)":                                    of(Behaviour{Streak: Geometric(0)}),
+		"Tools[\"*\"]: there is a Streak and a Burst":                           of(Behaviour{Streak: Fixed(1), Burst: AirborneLink()}),
+		"Tools[\"*\"]: Burst: ToBad is NaN: a share":                            of(Behaviour{Burst: GilbertElliott{ToBad: math.NaN()}}),
+		"Tools[\"*\"]: Burst: ToBad and ToGood are 0":                           of(Behaviour{Burst: GilbertElliott{Bad: 1}}),
+		"Tools[\"*\"]: Burst: Good and Bad are 0":                               of(Behaviour{Burst: GilbertElliott{ToBad: 1}}),
+		"Tools[\"*\"]: Classes lists ok, which is no failure":                   of(Behaviour{Classes: Weights{trace.OK: 1, trace.Transient: 1}}),
+		"Tools[\"*\"]: Classes has no weight above 0":                           of(Behaviour{Classes: Weights{}}),
+		"Tools[\"*\"]: Hint.Forms has \"soon\"":                                 of(Behaviour{Hint: Hints{Forms: []HintForm{"soon"}}}),
+		"Tools[\"*\"]: Hint.Classes lists timeout, which asks for no wait":      of(Behaviour{Hint: Hints{Classes: []trace.Class{trace.Timeout}}}),
+		"none of the failures that are drawn for weather asks for a wait: give": of(Behaviour{Hint: Hints{Share: 0.5}, Classes: Weights{trace.Transient: 1}}),
+		"Tools[\"*\"]: Outage has a Share and no Length":                        of(Behaviour{Outage: Downtimes{Share: 1}}),
+		"Tools[\"*\"]: Outage.Class is ok":                                      of(Behaviour{Outage: Downtimes{Class: trace.OK}}),
+		"Tools[\"*\"]: Quota: a quota of *: N is 0":                             of(Behaviour{Quota: Quota{Per: 1}}),
+		"Tools[\"*\"]: Bucket: its Tool is \"news\": leave it empty":            of(Behaviour{Bucket: Bucket{Tool: "news", Burst: 1, Every: 1}}),
+		"Restart.Share is 0.5, and the adapter has no Resume":                   {Restart: Restarts{Share: 0.5}},
+		"Tools speaks of \"nobody\", the stage has [\"weather\"]":               {Tools: map[string]Behaviour{"nobody": {}}},
+		"Tools has \"weather\" and Main, which is the same tool":                {Tools: map[string]Behaviour{"weather": {}, Main: {}}},
+		"Tools[\"*\"]: Classes has reset, which weather cannot answer":          of(Behaviour{Classes: Weights{trace.Reset: 1}}),
+		"Tools[\"*\"]: Partial is 0.5, and weather is no batch":                 of(Behaviour{Partial: 0.5}),
+		"Tools[\"*\"]: Hint.Forms has \"date\", and weather asks for":           of(Behaviour{Hint: Hints{Forms: []HintForm{HintDate}}}),
+		"Tools[\"*\"]: Outage: weather cannot answer reset: give it":            of(Behaviour{Outage: Downtimes{Share: 1, Length: Constant(1), Class: trace.Reset}}),
+		"Tools[\"*\"]: Lost is -1: a share is from 0 to 1":                      of(Behaviour{Lost: -1}),
+		"Tools[\"*\"]: Classes: Frequencies: the weight of 0 is -1: say a":      of(Behaviour{Classes: Weights{trace.Transient: -1}}),
 	} {
 		_, err := Explore(t, weathered(p))
 		require.ErrorContains(t, err, want)
@@ -325,6 +329,35 @@ func TestAProfileThatCannotBeDrawnSaysWhy(t *testing.T) {
 	quick.Policy.Retry = []trace.Class{trace.Transient}
 	_, err := Explore(t, quick)
 	require.ErrorContains(t, err, "Hang is 1, and no attempt has an end of its own: set Policy.Attempt")
+}
+
+// A fitted profile asks for waits where the service did, and nowhere else.
+func TestHintsAreOfTheClassesThatAsk(t *testing.T) {
+	for _, x := range []struct {
+		classes []trace.Class
+		want    string
+	}{
+		{nil, "[transient throttled]"},
+		{[]trace.Class{trace.Transient}, "[transient]"},
+	} {
+		p := of(Behaviour{Streak: Fixed(3), Hint: Hints{Share: 1, Classes: x.classes}})
+		a := weathered(p)
+		a.Subject = func(s *Stage) Action {
+			ask := Hinted(func(d time.Duration) error { return &busyFor{d} })
+			Tool[string, int](s, "weather", nil, Errors{trace.Transient: ask, trace.Throttled: ask})
+			return func(context.Context) (any, error) { return nil, nil }
+		}
+		d := profiler(t, a)
+		asked := map[trace.Class]bool{}
+		for n := range 50 {
+			for _, f := range d.draw(seeded(trialSeed(1, n))).Actions[0].Faults["weather"] {
+				if f.Hint > 0 {
+					asked[f.Class] = true
+				}
+			}
+		}
+		require.Equal(t, x.want, fmt.Sprint(slices.Sorted(maps.Keys(asked))))
+	}
 }
 
 func TestAProfileCancelsInEachPhase(t *testing.T) {
