@@ -19,6 +19,7 @@ const (
 type repetition struct {
 	runs, failed int
 	differs      *trace.Difference // the earliest to the first run; nil: all gave the same trace
+	tie          *trace.Difference // the earliest that is not for the code to decide: see tied; nil: there is none
 }
 
 func (r *repetition) steady() bool { return r.failed == r.runs && r.differs == nil }
@@ -42,17 +43,32 @@ func (c *check) compared(s *Schedule, name string, alike bool) (r repetition) {
 			continue
 		}
 		old = now
-		if d := c.differ(s, first, now); d != nil && (r.differs == nil || d.N < r.differs.N) {
-			r.differs = d
-		}
+		r.note(c.differ(s, first, now), s, first, now)
 	}
 	return r
+}
+
+// note keeps a difference between the first run and another one, if it is the
+// earliest of its kind.
+func (r *repetition) note(d *trace.Difference, s *Schedule, first, now *trace.Trace) {
+	if d == nil {
+		return
+	}
+	kept := &r.differs
+	if tied(s, first, d.A) && tied(s, now, d.B) {
+		kept = &r.tie
+	}
+	if *kept == nil || d.N < (*kept).N {
+		*kept = d
+	}
 }
 
 // tell says in one line whether the runs were alike.
 func (c *check) tell(r *repetition) string {
 	var text string
 	switch {
+	case r.steady() && r.tie != nil:
+		return fmt.Sprintf("deterministic: %d runs failed, and differ only where the schedule puts two things at one instant: %s", r.runs, r.tie)
 	case r.steady() && c.a.Unseeded:
 		return fmt.Sprintf("deterministic: %d runs gave the same trace, apart from its times", r.runs)
 	case r.steady():
@@ -181,14 +197,13 @@ func (c *check) twice(s *Schedule, first, second result) result {
 
 // tied reports whether the event falls on one instant with something that is not for
 // the code under test to put in order: the cancel, the end of the time or the death of
-// its action, by the schedule; another attempt's work; or another action's call, where
-// the tool grants calls by their number or serves them one by one.
+// its action, by the schedule; another attempt's work; or another action's call of a
+// tool that grants calls by their number or serves them one by one.
 func tied(s *Schedule, t *trace.Trace, i int) bool {
 	if i < 0 {
 		return false
 	}
 	at := &t.Events[i]
-	counts := len(s.Quotas)+len(s.Buckets)+len(s.Serial) > 0
 	return slices.ContainsFunc(t.Events, func(e trace.Event) bool {
 		planned := e.Kind == trace.KindCancel || e.Kind == trace.KindCrash || e.Kind == trace.KindDrain
 		switch {
@@ -201,8 +216,16 @@ func tied(s *Schedule, t *trace.Trace, i int) bool {
 		case e.Action == at.Action:
 			return planned
 		}
-		return counts && e.Kind == trace.KindCall && e.Tool == at.Tool
+		return e.Kind == trace.KindCall && s.counts(e.Tool)
 	})
+}
+
+// counts reports whether the tool answers a call by how many there were, or are.
+func (s *Schedule) counts(tool string) bool {
+	quota := func(q Quota) bool { return q.Tool == tool || q.Tool == Main }
+	bucket := func(b Bucket) bool { return b.Tool == tool || b.Tool == Main }
+	serial := func(name string) bool { return name == tool || name == Main }
+	return slices.ContainsFunc(s.Quotas, quota) || slices.ContainsFunc(s.Buckets, bucket) || slices.ContainsFunc(s.Serial, serial)
 }
 
 // unsteady reports a trial that passes, and is another one each time.

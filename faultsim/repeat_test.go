@@ -159,8 +159,25 @@ func TestTiesAtTheToolDoNotCount(t *testing.T) {
 	counted := Schedule{Buckets: []Bucket{{Main, 1, time.Second}}}
 	require.True(t, tied(&counted, tr, 0))
 	require.False(t, tied(&Schedule{}, tr, 0), "nothing counts the calls")
-	require.False(t, tied(&counted, tr, 2), "no other action calls it")
+	require.True(t, tied(&counted, tr, 2), "it follows from what the action was granted at that instant")
+	require.False(t, tied(&Schedule{Buckets: []Bucket{{"files", 1, time.Second}}}, tr, 2), "nobody calls what counts")
 	require.False(t, tied(&counted, tr, 3), "of one action")
+}
+
+// A failure is as deterministic as its schedule lets it be.
+func TestTiesAreNoChanceOfTheCode(t *testing.T) {
+	a := loopAdapter(loop{attempts: 4})
+	c := newCheck(t, &a, settings{})
+	s, err := Parse(scheduleHeader + "\naction\n weather 1 transient done work=1.1s\n weather 2 transient done work=1s\n weather 3 transient\n")
+	require.NoError(t, err)
+	var runs repetition
+	for n := 0; n < 50 && runs.tie == nil; n++ {
+		runs = c.compared(&s, "attempts-bounded", true)
+		require.True(t, runs.steady())
+		require.Equal(t, reruns, runs.runs)
+	}
+	require.NotNil(t, runs.tie)
+	require.Regexp(t, `^deterministic: 20 runs failed, and differ only where the schedule puts two things at one instant: event \d+ differs`, c.tell(&runs))
 }
 
 func TestSavedCaseOfTheFirstVersionIsPlayed(t *testing.T) {
