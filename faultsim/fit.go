@@ -42,7 +42,7 @@ func Fit(traces ...*trace.Trace) (Profile, error) {
 		gather(tools, tr)
 	}
 	if len(tools) == 0 {
-		return Profile{}, fmt.Errorf("faultsim: fit: there is no attempt in %d traces: record calls of the tools", len(traces))
+		return Profile{}, fmt.Errorf("faultsim: fit: there is no attempt in %s: record calls of the tools", counted(len(traces), "trace"))
 	}
 	p := Profile{Tools: map[string]Behaviour{}}
 	var errs []error

@@ -3,6 +3,7 @@ package faultsim
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -142,6 +143,9 @@ func (c *check) occurred() []string {
 // readAllResults reads the files of results below a folder, at any depth.
 func readAllResults(folder string) ([]results, error) {
 	var list []results
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no folder %s: make it, and copy the files of results of all shards into it", folder)
+	}
 	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !strings.HasSuffix(path, resultsSuffix) {
 			return err

@@ -153,6 +153,13 @@ func TestMergeFindsWhatHangsOnRandomNumbers(t *testing.T) {
 	require.Contains(t, out, "deterministic: 20 runs gave the same trace")
 }
 
+func TestMergeOfNoFolderSaysWhatToDo(t *testing.T) {
+	gone := filepath.Join(t.TempDir(), "gone")
+	out, passed := scaleChild(t, "lucky", "").run(t, "^TestChildScale$", "-rehearse.merge="+gone)
+	require.False(t, passed)
+	require.Contains(t, out, "-rehearse.merge: there is no folder "+gone+": make it, and copy the files of results of all shards into it")
+}
+
 // A campaign goes on, and its findings are the same for any number of workers.
 func TestCampaignReportsEachInvariantOnce(t *testing.T) {
 	var want map[string]string
