@@ -10,5 +10,5 @@ const rightTrials = 500
 // first hundred.
 const neededTrials, loopTrials = 500, 150
 
-// killStep is how many subjects TestKillTable goes on by: it takes all.
-const killStep = 1
+// oneOf is how many subjects, or rules, the tests go on by: they take all.
+const oneOf = 1

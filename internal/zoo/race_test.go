@@ -10,5 +10,6 @@ const rightTrials = 100
 // detector.
 const neededTrials, loopTrials = 200, 30
 
-// killStep leaves most of the kill table to the run without the race detector.
-const killStep = 4
+// oneOf leaves most of what is done with every subject, or for every rule, to the run
+// without the race detector.
+const oneOf = 4

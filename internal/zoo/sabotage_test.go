@@ -89,9 +89,9 @@ var blindSpots = map[string]map[string]string{
 // right subjects, and wants it noticed, by the rule that names it.
 func TestSabotagedSubjectsAreNoticed(t *testing.T) {
 	named, blind, played := map[string]bool{}, map[string]bool{}, 0
-	for _, s := range Right() {
-		if s.Adapter.Repeats != nil {
-			continue // a tool under test, which is no caller
+	for n, s := range Right() {
+		if n%oneOf != 0 || s.Adapter.Repeats != nil {
+			continue // the latter is a tool under test, which is no caller
 		}
 		t.Run(s.Name, func(t *testing.T) {
 			played++

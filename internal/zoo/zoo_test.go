@@ -18,7 +18,7 @@ const killTable = "../../docs/kill-table.md"
 func TestKillTable(t *testing.T) {
 	var g table
 	for n, s := range Faulty() {
-		if n%killStep != 0 {
+		if n%oneOf != 0 {
 			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {
@@ -127,7 +127,10 @@ var sharper = map[string][]string{
 // TestEachNarrowRuleIsNeeded wants, for every rule but the catch-all, a fault
 // that no other narrow rule finds in a whole run.
 func TestEachNarrowRuleIsNeeded(t *testing.T) {
-	for _, rule := range narrow() {
+	for n, rule := range narrow() {
+		if n%oneOf != 0 {
+			continue
+		}
 		t.Run(rule, func(t *testing.T) {
 			var others []string
 			for _, s := range Faulty() {
