@@ -40,7 +40,7 @@ type Sin struct {
 	Name  string // in kebab case
 	Does  string // what was done, in the past tense: "called again after a refusal"
 	Needs string // the occasion that it needs
-	Eye   string // what would see it: a field of the declaration, or what to assert
+	Eye   string // what would see it: a field of the declaration, what to assert, or the rule that saw it where a Judge did not
 
 	Occasions int       // how often it was committed; 0: no schedule gave occasion for it
 	Noticed   int       // how often the test failed then
@@ -208,7 +208,7 @@ func (s *Schedule) mortal() bool {
 // commit plays the schedules that give occasion for the sin.
 func (g *sabotage) commit(k *sin) (Sin, error) {
 	s := Sin{Name: k.name, Does: k.does, Needs: k.needs, Eye: k.eye, Accepted: g.c.a.Accept[AcceptedSin+k.name]}
-	by := map[string]int{}
+	by, asleep := map[string]int{}, map[string]int{}
 	for _, sched := range g.occasions[k] {
 		v := &saboteur{a: g.c.a, sins: []*sin{k}, sample: g.sample}
 		tr, err := g.play(&sched, v)
@@ -225,6 +225,10 @@ func (g *sabotage) commit(k *sin) (Sin, error) {
 		}
 		if len(found) > 0 {
 			s.Noticed++
+		} else if g.test.Judge != nil {
+			for _, name := range g.rules(tr) {
+				asleep[name]++
+			}
 		}
 		if s.Trace == nil || len(found) == 0 && s.Noticed == s.Occasions-1 {
 			s.Schedule, s.Trace = sched, tr
@@ -237,6 +241,9 @@ func (g *sabotage) commit(k *sin) (Sin, error) {
 		}
 	}
 	slices.SortStableFunc(s.By, func(a, b Witness) int { return b.Times - a.Times })
+	if name := most(asleep, g.c.names()); s.Blind() && name != "" && !strings.HasPrefix(s.Eye, "a judge ") {
+		s.Eye = fmt.Sprintf("a judge that asks the rule %s, which saw it", name) // what to declare is declared
+	}
 	return s, nil
 }
 
@@ -247,14 +254,30 @@ func (g *sabotage) play(s *Schedule, v *saboteur) (*trace.Trace, error) {
 	return watched(g.c.t, x)
 }
 
+// most is the name that was counted most often, of two the first in the list; empty:
+// none was.
+func most(counts map[string]int, names []string) (name string) {
+	for _, n := range names {
+		if counts[n] > counts[name] {
+			name = n
+		}
+	}
+	return name
+}
+
 // judge returns what notices something in the trace, each once.
 func (g *sabotage) judge(tr *trace.Trace) []string {
-	if g.test.Judge != nil {
-		if g.fails(tr) {
-			return []string{judgeName}
-		}
-		return nil
+	if g.test.Judge == nil {
+		return g.rules(tr)
 	}
+	if g.fails(tr) {
+		return []string{judgeName}
+	}
+	return nil
+}
+
+// rules are those that the trace breaks, each once.
+func (g *sabotage) rules(tr *trace.Trace) []string {
 	r := g.c.judge(tr, nil, nil)
 	var names []string
 	for _, f := range r.found {

@@ -70,6 +70,7 @@ func TestATestByHandNoticesWhatItAsserts(t *testing.T) {
 		assert.Equal(t, !seen, s.Blind(), "%s: noticed %d of %d", name, s.Noticed, s.Occasions)
 	}
 	assert.Equal(t, []Witness{{"the test", 1}}, o.sin("one-attempt-too-many").By)
+	assert.Equal(t, "a judge that asks the rule waits-in-window, which saw it", o.sin("wait-cut-short").Eye)
 	golden(t, "sabotage-by-hand", o.String())
 }
 
