@@ -158,10 +158,10 @@ func (c *check) playAgain(f failedTrial) {
 		return
 	}
 	if seeded, _, ok := c.reseed(s, f.Invariant); ok { // other random numbers than those of the drawn trial
-		r := c.shown(&seeded)
-		r.lead(f.Invariant)
-		c.failed(c.failure(f.Trial, r))
-		return
+		if r := c.breaking(&seeded, f.Invariant); r != nil {
+			c.failed(c.failure(f.Trial, r))
+			return
+		}
 	}
 	c.end("%s broke %s%s in its shard, and passes here, %d times: state between trials, a race, or other code\n%s\nrun it again: %s",
 		c.origin(f.Trial), f.Invariant, f.Error, reruns, indent("schedule", s.String()), c.rerun(true))

@@ -96,10 +96,10 @@ func (c *check) repeated(f *failure) (again *result, rate float64) {
 		return again, 1
 	}
 	if seeded, broken, ok := c.reseed(f.s, name); ok {
-		f.s, f.lucky = seeded, broken
-		again = c.shown(&f.s)
-		again.lead(name)
-		return again, 1
+		if again := c.breaking(&seeded, name); again != nil {
+			f.s, f.lucky = seeded, broken
+			return again, 1
+		}
 	}
 	again, failed = c.repeat(&f.s, name, moreReruns)
 	return again, float64(failed) / moreReruns
@@ -112,8 +112,24 @@ func (c *check) replace(f *failure, small Schedule, name string) bool {
 	if runs.failed < runs.runs {
 		return false
 	}
-	f.name, f.s, f.r, f.runs = name, small, c.shown(&small), runs
+	r := c.breaking(&small, name)
+	if r == nil {
+		return false
+	}
+	f.name, f.s, f.r, f.runs = name, small, r, runs
 	return true
+}
+
+// breaking is a run of the schedule that breaks the invariant, for the report; nil:
+// none of a few does.
+func (c *check) breaking(s *Schedule, name string) *result {
+	for range fewReruns {
+		if r := c.shown(s); r.err == nil && r.breaks(name) {
+			r.lead(name)
+			return r
+		}
+	}
+	return nil
 }
 
 // repeat runs the schedule again, and returns one of the runs that break the
