@@ -437,8 +437,13 @@
 // The smallest schedule is run twenty times more, and its traces are compared by
 // [trace.Diff]. The message says that they are the same ("deterministic"), or else,
 // after a hundred runs, which event is the first that differs and how many runs
-// fail. It also names the other invariants that the fifty trials behind the failing
-// one break.
+// fail. Where they differ at a tie only, it says so, and the failure is deterministic.
+// It also names the other invariants that the fifty trials behind the failing one
+// break.
+//
+// A tie is an instant at which the schedule puts two things that the code does not
+// put in order: a cancel, a deadline or a crash beside something else, the work of
+// two attempts, or calls of several actions at a tool that counts them.
 //
 // The message ends in a command that runs the test again. The seed of a property
 // follows from the test's name, so that the same commit gives the same answer;
@@ -447,9 +452,7 @@
 //
 // With -rehearse.twice, trials run one at a time, and each that passes runs a second
 // time; where the traces differ, the test fails with the first event that does. A
-// difference at the instant of a cancel, a deadline or a crash of the schedule is a
-// tie and does not count, nor is one where the work of two attempts is done at one
-// instant, or calls of several actions come at one to a tool that counts them. What goroutines of one action do of one tool at one instant
+// tie does not count. What goroutines of one action do of one tool at one instant
 // does, since nothing tells their calls apart.
 //
 //	flag               variable          meaning
