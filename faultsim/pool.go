@@ -31,9 +31,9 @@ func (c *check) newPool(from, to int) *pool {
 	if c.inTurn() {
 		workers = 1
 	}
-	p := &pool{
-		finished: make(chan struct{}), step: int64(c.set.shard.step()),
-		current: make([]atomic.Pointer[trial], workers), numbers: make([]atomic.Int64, workers), met: make([]tally, workers),
+	p := &pool{finished: make(chan struct{}), step: int64(c.set.shard.step())}
+	for range workers {
+		p.workers = append(p.workers, new(runner))
 	}
 	p.next.Store(int64(c.set.shard.first(from)))
 	p.failed.Store(int64(to))
@@ -49,7 +49,7 @@ func (c *check) play(p *pool) {
 	}
 	calmCollector()
 	var wg sync.WaitGroup
-	for w := range p.current {
+	for _, w := range p.workers {
 		wg.Go(func() { c.work(p, w) })
 	}
 	go func() { wg.Wait(); close(p.finished) }()
@@ -58,8 +58,8 @@ func (c *check) play(p *pool) {
 
 // sum adds what the pool's trials have met.
 func (c *check) sum(p *pool) {
-	for w := range p.met {
-		c.met.add(&p.met[w])
+	for _, w := range p.workers {
+		c.met.add(&w.met)
 	}
 }
 
@@ -74,17 +74,25 @@ type pool struct {
 	next     atomic.Int64
 	step     int64 // from one trial to the next
 	done     atomic.Int64
-	failed   atomic.Int64            // the lowest number of a trial that failed
-	mu       sync.Mutex              // guards first, and the changes of failed
-	first    *result                 // what came of that trial
-	stopped  atomic.Bool             // no further trial begins
-	current  []atomic.Pointer[trial] // what each worker runs; nil: nothing
-	numbers  []atomic.Int64          // the number of that trial
-	met      []tally                 // what the trials of each worker have met
+	failed   atomic.Int64 // the lowest number of a trial that failed
+	mu       sync.Mutex   // guards first, and the changes of failed
+	first    *result      // what came of that trial
+	stopped  atomic.Bool  // no further trial begins
+	workers  []*runner
 	finished chan struct{}
 
 	stop  <-chan struct{}    // no further trial begins; nil: they all do
 	known map[string]failing // where failures end nothing: the first of each name; nil: the first one ends the search
+}
+
+// A runner is a worker: it runs one trial after another. Each has its own place in memory: two that
+// write to one line of the processor's cache wait for each other.
+type runner struct {
+	current atomic.Pointer[trial] // what it runs; nil: nothing
+	number  atomic.Int64          // of that trial
+	met     tally                 // what its trials have met
+	applied []bool                // the invariants that applied in its trial, by number
+	old     *trace.Trace          // of its last one, which nobody reads any more
 }
 
 // failing is a trial that failed.
@@ -94,13 +102,12 @@ type failing struct {
 }
 
 // work runs trials until there are none left that matter.
-func (c *check) work(p *pool, w int) {
-	var old *trace.Trace
-	applied := make([]bool, len(c.invs)) // made here: workers that share a line of the processor's cache wait for each other
+func (c *check) work(p *pool, w *runner) {
+	w.applied = make([]bool, len(c.invs))
 	var n int64
 	ended := true
 	defer func() {
-		p.current[w].Store(nil)
+		w.current.Store(nil)
 		if ended {
 			p.fails(n, &result{err: errEnded})
 		}
@@ -112,40 +119,40 @@ func (c *check) work(p *pool, w int) {
 			return
 		}
 		s := c.draw(int(n))
-		x, r := c.one(p, w, n, &s, old, applied)
+		x, r := c.one(w, n, &s, w.old)
 		if c.set.twice && r.passes() {
-			_, again := c.one(p, w, n, &s, nil, applied)
+			_, again := c.one(w, n, &s, nil)
 			r = c.twice(&s, r, again)
 		}
 		p.done.Add(1)
-		old = r.tr
+		w.old = r.tr
 		if r.passes() {
 			r.labels, r.err = c.a.labelled(&r)
 		}
 		if !r.passes() {
 			failed := r
 			p.fails(n, &failed)
-			old = nil
+			w.old = nil
 			continue
 		}
-		p.met[w].note(&s, x, &r)
+		w.met.note(&s, x, &r)
 	}
 }
 
 // one runs and judges a drawn trial.
-func (c *check) one(p *pool, w int, n int64, s *Schedule, storage *trace.Trace, applied []bool) (*trial, result) {
+func (c *check) one(w *runner, n int64, s *Schedule, storage *trace.Trace) (*trial, result) {
 	x := c.newTrial(s, storage)
 	x.drawn = true
-	p.numbers[w].Store(n)
-	p.current[w].Store(x)
-	defer p.current[w].Store(nil)
+	w.number.Store(n)
+	w.current.Store(x)
+	defer w.current.Store(nil)
 	if c.inTurn() {
 		x.claim.take(x.seeds())
 		defer x.claim.ends()
 		defer x.claim.drop()
 	}
 	tr, err := x.run(c.t)
-	r := c.judge(tr, err, applied)
+	r := c.judge(tr, err, w.applied)
 	if x.claim.seeded {
 		scatter(c.t)
 	}
@@ -204,8 +211,8 @@ func (c *check) watch(p *pool) {
 
 // frozen is the first of the trials that have not ended.
 func (p *pool) frozen() (first *trial, number int64) {
-	for w := range p.current {
-		x, n := p.current[w].Load(), p.numbers[w].Load()
+	for _, w := range p.workers {
+		x, n := w.current.Load(), w.number.Load()
 		if x != nil && (first == nil || n < number) {
 			first, number = x, n
 		}
