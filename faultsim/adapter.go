@@ -199,7 +199,8 @@ type Adapter struct {
 	// [invariants.Contract].
 	RecoversWithin time.Duration
 
-	// Invariants are further rules of the user's own.
+	// Invariants are further rules of the user's own. Their findings bear the name of
+	// the rule; another one that they have goes in front of their text.
 	Invariants []invariants.Invariant
 
 	// Profile says how often what goes wrong, in place of the drawing of [Check] that
@@ -247,8 +248,9 @@ func (a *Adapter) invariants() []invariants.Invariant {
 }
 
 // guarded is a rule of the user's own whose findings have its name, by which failures
-// are told apart, and whose panic is a finding: trials are judged in goroutines of the
-// toolkit, where it would end the test binary.
+// are told apart (another one that they had goes into their text), and whose panic is a
+// finding: trials are judged in goroutines of the toolkit, where it would end the test
+// binary.
 func guarded(inv invariants.Invariant) invariants.Invariant {
 	check := inv.Check
 	if check == nil {
@@ -269,7 +271,11 @@ func guarded(inv invariants.Invariant) invariants.Invariant {
 		if slices.ContainsFunc(v.Findings, unnamed) {
 			v.Findings = slices.Clone(v.Findings) // the rule may hand the same out to other trials
 			for i := range v.Findings {
-				v.Findings[i].Invariant = inv.Name
+				f := &v.Findings[i]
+				if f.Invariant != "" && f.Invariant != inv.Name {
+					f.Text = f.Invariant + ": " + f.Text
+				}
+				f.Invariant = inv.Name
 			}
 		}
 		return v

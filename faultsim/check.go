@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
@@ -53,13 +54,14 @@ type check struct {
 	content []byte
 	beside  []byte
 	drawer  *drawer
-	seen    sync.Map // names of accepted invariants that had findings
-	met     tally    // what the trials have met
-	crowded bool     // a trial was to be seeded and could not be
-	doubles []string // who stands on the stage, by name
-	most    int      // trials, where required shares take more than were planned
-	played  int      // trials that were run alone
-	enough  int      // of them, for shrinking
+	seen    sync.Map  // names of accepted invariants that had findings
+	met     tally     // what the trials have met
+	crowded bool      // a trial was to be seeded and could not be
+	doubles []string  // who stands on the stage, by name
+	most    int       // trials, where required shares take more than were planned
+	played  int       // trials that were run alone
+	enough  int       // of them, for shrinking
+	stop    time.Time // and the end of the time for it
 
 	spare *trace.Trace // of such a trial, which nobody reads any more
 

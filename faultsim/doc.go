@@ -287,9 +287,10 @@
 // at once and with pauses around the times for which answers and failures may be
 // served; the code tells of each hit with [Stage.Hit].
 //
-// The failing schedule is run again alone, twenty times. If it always fails it
-// shrinks to the smallest that breaks the same invariant. If it fails now and
-// then, it is tried with a hundred seeds of its random numbers, and kept with one
+// The failing schedule is run again alone and shrinks to the smallest that breaks the
+// same invariant, which is run twenty times. If that does not always fail, the first
+// one is run a hundred times, and shrinks with more care where it does. If it fails now
+// and then, it is tried with a hundred seeds of its random numbers, and kept with one
 // that always fails; without such a seed a race in the code under test decides.
 // If it never fails, some state survives between trials: a package-level breaker,
 // limiter or client; see [Adapter] for Serial. So it does where trials that
@@ -437,7 +438,8 @@
 // The smallest schedule is run twenty times more, and its traces are compared by
 // [trace.Diff]. The message says that they are the same ("deterministic"), or else,
 // after a hundred runs, which event is the first that differs and how many runs
-// fail. Where they differ at a tie only, it says so, and the failure is deterministic.
+// fail. Where a hundred runs fail and differ at a tie only, the failure is
+// deterministic too, and the message names the tie.
 // It also names the other invariants that the fifty trials behind the failing one
 // break.
 //

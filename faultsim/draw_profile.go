@@ -123,8 +123,8 @@ func (x *profiled) fit() error {
 			return fmt.Errorf("Hint.Forms has %q, and %s asks for waits as %q: take it out", f, x.tool.name, x.tool.hints)
 		}
 	}
-	if x.by.Hint.Share > 0 && !slices.ContainsFunc(x.faults, x.asks) {
-		return fmt.Errorf("Hint.Share is %v, and none of the failures that are drawn for %s asks for a wait: give Classes one that does, or take Hint out", x.by.Hint.Share, x.tool.name)
+	if x.by.Hint.Share > 0 && (!fails || x.by.Hang == 1 || !slices.ContainsFunc(x.faults, x.asks)) {
+		return fmt.Errorf("Hint.Share is %v, and none of the failures that are drawn for %s asks for a wait: give it a Streak or a Burst, a Hang below 1, and a class that asks in Classes and Hint.Classes, or take Hint out", x.by.Hint.Share, x.tool.name)
 	}
 	throttles := Throttle(time.Second)
 	if (x.by.Quota != Quota{} || x.by.Bucket != Bucket{}) && !x.tool.can(&throttles) {

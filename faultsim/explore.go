@@ -25,7 +25,7 @@ type Outcome struct {
 	Runs     int                  // trials that it took
 	Findings []invariants.Finding // of that schedule; the first names the broken invariant
 	Trace    *trace.Trace         // of that schedule
-	Differs  *trace.Difference    // between two runs of that schedule; nil: they give the same trace
+	Differs  *trace.Difference    // between two runs of that schedule; nil: they give the same trace, but for ties
 	Idle     []string             // accepted deviations that did not occur
 
 	// Where no trial failed, what the trials have met, what they had to meet and

@@ -63,7 +63,7 @@ func (c *check) sum(p *pool) {
 	}
 }
 
-// calmCollector lets the collector run every 64 MB instead of every 4 MB, by
+// calmCollector lets the collector run every 32 MB instead of every 4 MB, by
 // memory that is never touched and so costs none. A trial leaves some
 // kilobytes and keeps nothing; the collector's stops and wake-ups would cost
 // two workers a fifth of what the second one brings.

@@ -18,7 +18,7 @@ const (
 // A repetition is what came of running one schedule again and again.
 type repetition struct {
 	runs, failed int
-	differs      *trace.Difference // the earliest to the first run; nil: all gave the same trace
+	differs      *trace.Difference // the earliest to the first run that is no tie; nil: there is none
 	tie          *trace.Difference // the earliest that is not for the code to decide: see tied; nil: there is none
 }
 
@@ -26,10 +26,10 @@ func (r *repetition) steady() bool { return r.failed == r.runs && r.differs == n
 
 // compared runs a schedule that breaks the invariant again, and compares the runs:
 // as often as it takes where they are alike, and a hundred times where they are
-// not, or are known not to be.
+// not, if at a tie only, or are known not to be.
 func (c *check) compared(s *Schedule, name string, alike bool) (r repetition) {
 	var first, old *trace.Trace
-	for r.runs < reruns || r.runs < moreReruns && !(alike && r.steady()) {
+	for r.runs < reruns || r.runs < moreReruns && !(alike && r.steady() && r.tie == nil) {
 		r.runs++
 		now, broken := c.breaksIn(s, name, old)
 		if now == nil {
@@ -55,7 +55,7 @@ func (r *repetition) note(d *trace.Difference, s *Schedule, first, now *trace.Tr
 		return
 	}
 	kept := &r.differs
-	if tied(s, first, d.A) && tied(s, now, d.B) {
+	if excused(d, s, first, now) {
 		kept = &r.tie
 	}
 	if *kept == nil || d.N < (*kept).N {
@@ -189,10 +189,16 @@ func (c *check) twice(s *Schedule, first, second result) result {
 	if !second.passes() {
 		return second
 	}
-	if d := c.differ(s, first.tr, second.tr); d != nil && !tied(s, first.tr, d.A) && !tied(s, second.tr, d.B) {
+	if d := c.differ(s, first.tr, second.tr); d != nil && !excused(d, s, first.tr, second.tr) {
 		second.other = d
 	}
 	return second
+}
+
+// excused reports whether a difference between two traces of the schedule falls on a
+// tie of either.
+func excused(d *trace.Difference, s *Schedule, a, b *trace.Trace) bool {
+	return tied(s, a, d.A) || tied(s, b, d.B)
 }
 
 // tied reports whether the event falls on one instant with something that is not for

@@ -174,10 +174,9 @@ func TestTiesAreNoChanceOfTheCode(t *testing.T) {
 	for n := 0; n < 50 && runs.tie == nil; n++ {
 		runs = c.compared(&s, "attempts-bounded", true)
 		require.True(t, runs.steady())
-		require.Equal(t, reruns, runs.runs)
 	}
 	require.NotNil(t, runs.tie)
-	require.Regexp(t, `^deterministic: 20 runs failed, and differ only where the schedule puts two things at one instant: event \d+ differs`, c.tell(&runs))
+	require.Regexp(t, `^deterministic: 100 runs failed, and differ only where the schedule puts two things at one instant: event \d+ differs`, c.tell(&runs))
 }
 
 func TestSavedCaseOfTheFirstVersionIsPlayed(t *testing.T) {

@@ -226,7 +226,7 @@ func (g *sabotage) commit(k *sin) (Sin, error) {
 		if len(found) > 0 {
 			s.Noticed++
 		} else if g.test.Judge != nil {
-			for _, name := range g.rules(tr) {
+			for _, name := range g.sharper(&sched, tr) {
 				asleep[name]++
 			}
 		}
@@ -254,30 +254,45 @@ func (g *sabotage) play(s *Schedule, v *saboteur) (*trace.Trace, error) {
 	return watched(g.c.t, x)
 }
 
-// most is the name that was counted most often, of two the first in the list; empty:
-// none was.
+// sharper lists the rules that the trace breaks, accepted ones too, and that the code
+// keeps where no sin is committed.
+func (g *sabotage) sharper(s *Schedule, tr *trace.Trace) []string {
+	clean, err := g.play(s, nil)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for i := range g.c.invs {
+		inv := &g.c.invs[i]
+		if len(inv.Check(tr).Findings) > 0 && len(inv.Check(clean).Findings) == 0 {
+			names = append(names, inv.Name)
+		}
+	}
+	return names
+}
+
+// most is the name that was counted most often, of two the first in the list, and the
+// catch-all only where there is no other; empty: none was.
 func most(counts map[string]int, names []string) (name string) {
 	for _, n := range names {
-		if counts[n] > counts[name] {
+		if n != catchAll && counts[n] > counts[name] {
 			name = n
 		}
+	}
+	if name == "" && counts[catchAll] > 0 {
+		return catchAll
 	}
 	return name
 }
 
 // judge returns what notices something in the trace, each once.
 func (g *sabotage) judge(tr *trace.Trace) []string {
-	if g.test.Judge == nil {
-		return g.rules(tr)
+	if g.test.Judge != nil {
+		if g.fails(tr) {
+			return []string{judgeName}
+		}
+		return nil
 	}
-	if g.fails(tr) {
-		return []string{judgeName}
-	}
-	return nil
-}
-
-// rules are those that the trace breaks, each once.
-func (g *sabotage) rules(tr *trace.Trace) []string {
 	r := g.c.judge(tr, nil, nil)
 	var names []string
 	for _, f := range r.found {

@@ -6,7 +6,7 @@ const catchAll = "conforms"
 // sharpen looks for a narrower name of the failure. The drawn schedule may
 // have shown only that something does not conform, where the small one, or the
 // same with a reply lost after the work was done, shows what.
-func (c *check) sharpen(f *failure, runs int) {
+func (c *check) sharpen(f *failure, runs int, alike bool) {
 	if f.name != catchAll {
 		return
 	}
@@ -17,7 +17,7 @@ func (c *check) sharpen(f *failure, runs int) {
 		}
 	}
 	name := r.narrow()
-	c.replace(f, c.shrink(s, name, runs), name)
+	c.replace(f, c.shrink(s, name, runs), name, alike)
 }
 
 // narrow is the first finding's invariant apart from the catch-all's; empty: none.

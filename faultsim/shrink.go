@@ -54,11 +54,14 @@ func (f *failure) luck() string {
 	return fmt.Sprintf("; of %d other seeds of its random numbers %d fail", moreReruns, f.lucky)
 }
 
-// minimise runs the failure again alone and, where it always fails, shrinks it.
+// minimise runs the failure again alone and, where it always fails, shrinks it. One
+// run of each schedule is enough on the way, since the last is run often. Where that
+// does not always fail, chance has a part: then nothing is believed before it has
+// failed a hundred times, unless it has a seed that keeps chance out.
 func (c *check) minimise(f *failure) {
-	c.enough = c.played + shrinkRuns
+	c.enough, c.stop = c.played+shrinkRuns, time.Now().Add(shrinkTime)
 	f.name = f.r.found[0].Invariant
-	if c.smallest(f) {
+	if c.smallest(f, 1, true) {
 		f.rate = 1
 		return
 	}
@@ -67,23 +70,21 @@ func (c *check) minimise(f *failure) {
 		return
 	}
 	f.r, f.name = again, again.found[0].Invariant
-	if rate < 1 || !c.smallest(f) {
+	if rate < 1 || !c.smallest(f, fewReruns, f.lucky > 0) {
 		f.r.lead(f.name)
 	}
 }
 
-// smallest shrinks the failure, and reports whether it has found a schedule that
-// always fails. One run of each is enough on the way, since the last is run often;
-// where that does not always fail, chance has had its part, and more runs keep it out.
-func (c *check) smallest(f *failure) bool {
-	for _, runs := range []int{1, fewReruns} {
-		if c.always(&f.s, f.name, runs) && c.replace(f, c.shrink(f.s, f.name, runs), f.name) {
-			c.sharpen(f, runs)
-			f.r.lead(f.name)
-			return true
-		}
+// smallest shrinks the failure by steps that hold in so many runs, and reports whether
+// it has found a schedule that always fails: in reruns, where they are alike, or in
+// moreReruns.
+func (c *check) smallest(f *failure, runs int, alike bool) bool {
+	if !c.always(&f.s, f.name, runs) || !c.replace(f, c.shrink(f.s, f.name, runs), f.name, alike) {
+		return false
 	}
-	return false
+	c.sharpen(f, runs, alike)
+	f.r.lead(f.name)
+	return true
 }
 
 // repeated runs the failure again: with the random numbers of its own schedule,
@@ -91,24 +92,22 @@ func (c *check) smallest(f *failure) bool {
 // often it does.
 func (c *check) repeated(f *failure) (again *result, rate float64) {
 	name := f.r.found[0].Invariant
-	again, failed := c.repeat(&f.s, name, reruns)
-	if failed == reruns {
-		return again, 1
-	}
-	if seeded, broken, ok := c.reseed(f.s, name); ok {
-		if again := c.breaking(&seeded, name); again != nil {
-			f.s, f.lucky = seeded, broken
-			return again, 1
+	if _, failed := c.repeat(&f.s, name, reruns); failed < reruns {
+		if seeded, broken, ok := c.reseed(f.s, name); ok {
+			if again := c.breaking(&seeded, name); again != nil {
+				f.s, f.lucky = seeded, broken
+				return again, 1
+			}
 		}
 	}
-	again, failed = c.repeat(&f.s, name, moreReruns)
+	again, failed := c.repeat(&f.s, name, moreReruns)
 	return again, float64(failed) / moreReruns
 }
 
 // replace puts a smaller schedule in the failure's place, where it breaks the
 // invariant in every run, and reports whether it does.
-func (c *check) replace(f *failure, small Schedule, name string) bool {
-	runs := c.compared(&small, name, true)
+func (c *check) replace(f *failure, small Schedule, name string, alike bool) bool {
+	runs := c.compared(&small, name, alike)
 	if runs.failed < runs.runs {
 		return false
 	}
@@ -227,10 +226,9 @@ func (r *result) lead(name string) {
 // Behind a step that holds it goes on where it was: what did not hold before seldom
 // does now. It ends with a round in which no step holds.
 func (c *check) shrink(s Schedule, name string, runs int) Schedule {
-	stop := time.Now().Add(shrinkTime)
 	for from := 0; ; {
 		smaller, n := c.step(&s, from, func(s *Schedule) (holds, over bool) {
-			over = c.played >= c.enough || time.Now().After(stop)
+			over = c.played >= c.enough || time.Now().After(c.stop)
 			return !over && c.always(s, name, runs), over
 		})
 		switch {
