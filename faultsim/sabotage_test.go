@@ -74,6 +74,22 @@ func TestATestByHandNoticesWhatItAsserts(t *testing.T) {
 	golden(t, "sabotage-by-hand", o.String())
 }
 
+// A rule that is broken anyway has seen nothing, and an accepted one would have.
+func TestARuleThatIsNamedForASinHasSeenIt(t *testing.T) {
+	a := homeAdapter()
+	a.Accept = map[string]string{"waits-in-window": "they are as they are"}
+	a.Invariants = []invariants.Invariant{{Name: "always-out", Rule: "nothing is right", Check: func(*trace.Trace) invariants.Verdict {
+		return invariants.Verdict{Applied: 1, Findings: []invariants.Finding{{Text: "it is not"}}}
+	}}}
+	busy := Fail(trace.Transient)
+	o := sabotageOf(t, a, Test{Schedules: []Schedule{One(busy, busy)}, Judge: func(*trace.Trace) error { return nil }})
+	assert.Equal(t, "a judge that asks the rule waits-in-window, which saw it", o.sin("wait-stretched").Eye)
+	assert.Equal(t, "a judge that asks the rule conforms, which saw it", o.sin("gives-up-early").Eye)
+	for _, s := range o.Sins {
+		assert.NotContains(t, s.Eye, "always-out", s.Name)
+	}
+}
+
 func TestAJudgeThatPanicsHasNoticed(t *testing.T) {
 	o := sabotageOf(t, homeAdapter(), Test{
 		Schedules: []Schedule{One(Fail(trace.Transient))},

@@ -1,0 +1,116 @@
+package faultsim
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
+)
+
+// judgedBy is the home adapter, whose trials run one at a time, with a rule that is
+// broken where broken says so.
+func judgedBy(broken func(*trace.Trace) bool) Adapter {
+	a := homeAdapter()
+	a.Serial, a.Unseeded = true, true
+	a.Invariants = []invariants.Invariant{{Name: "dice", Rule: "the dice are kind", Check: func(tr *trace.Trace) (v invariants.Verdict) {
+		if v.Applied = 1; broken(tr) {
+			v.Findings = []invariants.Finding{{Text: "they are not"}}
+		}
+		return v
+	}}}
+	return a
+}
+
+// Twenty runs in a row fail by luck once in eight times, where nine of ten do. There
+// must not be several such chances.
+func TestAVerdictOfChanceIsSeldomTakenForCertain(t *testing.T) {
+	dice, certain := rand.New(rand.NewPCG(1, 2)), 0
+	a := judgedBy(func(*trace.Trace) bool { return dice.Float64() < 0.9 })
+	for range 80 {
+		o, err := Explore(t, a)
+		require.NoError(t, err)
+		require.NotEmpty(t, o.Findings)
+		require.Equal(t, "dice", o.Invariant())
+		if o.Rate == 1 {
+			certain++
+			continue
+		}
+		require.InDelta(t, 0.9, o.Rate, 0.15)
+	}
+	require.Less(t, certain, 80/5)
+}
+
+// Steps that hold by chance lead to a schedule that does not always fail: then they are
+// taken with more care.
+func TestChanceOnTheWayToTheSmallest(t *testing.T) {
+	var judged atomic.Int64
+	a := judgedBy(func(tr *trace.Trace) bool {
+		n := len(tr.Actions()[0].Attempts)
+		return n > 2 || n == 2 && judged.Add(1)%4 == 0
+	})
+	for range 10 {
+		o, err := Explore(t, a)
+		require.NoError(t, err)
+		require.Equal(t, 1.0, o.Rate)
+		require.Len(t, o.Trace.Actions()[0].Attempts, 3, "%s", o.Schedule)
+		require.Len(t, o.Schedule.Actions[0].Faults["weather"], 2, "%s", o.Schedule)
+	}
+}
+
+// The caller leaves, and the answer comes, at one instant.
+func TestATieIsOneForEitherTrace(t *testing.T) {
+	a := judgedBy(func(*trace.Trace) bool { return true })
+	a.Unseeded = false
+	c := newCheck(t, &a, settings{})
+	s, err := Parse(scheduleHeader + "\naction cancel=1s\n weather 1 ok after=1s\n")
+	require.NoError(t, err)
+	var runs repetition
+	for n := 0; n < 50 && runs.tie == nil; n++ {
+		runs = c.compared(&s, "dice", true)
+		require.True(t, runs.steady(), "%s", c.tell(&runs))
+	}
+	require.NotNil(t, runs.tie)
+	require.Equal(t, moreReruns, runs.runs)
+}
+
+// A rule that is made of others says which of them.
+func TestFindingsBearTheNameOfTheirRule(t *testing.T) {
+	a := loopAdapter(loop{attempts: 4})
+	policy := a.Policy
+	a.Invariants = []invariants.Invariant{{Name: "our-contract", Rule: "what we have agreed", Check: func(tr *trace.Trace) invariants.Verdict {
+		return invariants.Verdict{Applied: 1, Findings: invariants.Find(tr, policy.Invariants()...)}
+	}}}
+	o, err := Explore(t, a)
+	require.NoError(t, err)
+	require.Equal(t, 1.0, o.Rate)
+	require.Equal(t, "our-contract", o.Invariant())
+	require.Equal(t, "attempts-bounded: 4 attempts of weather, at most 3 are allowed", o.Findings[0].Text)
+	require.Len(t, o.Schedule.Actions[0].Faults["weather"], 3)
+}
+
+// What did not hold before a step seldom holds behind it.
+func TestShrinkingGoesOnWhereItWas(t *testing.T) {
+	a := judgedBy(func(tr *trace.Trace) bool { return len(tr.Actions()[0].Attempts) >= 16 })
+	a.Policy.MaxAttempts = 17
+	a.Subject = loopAdapter(loop{attempts: 17}).Subject
+	c := newCheck(t, &a, settings{})
+	require.NoError(t, c.prepare())
+	s := One()
+	for n := range 16 {
+		f := Fail(trace.Transient)
+		f.Latency = time.Duration(n+1) * time.Millisecond
+		s.Actions[0].Faults[Main] = append(s.Actions[0].Faults[Main], f)
+	}
+	c.enough, c.stop = shrinkRuns, time.Now().Add(time.Minute)
+	small := c.shrink(s, "dice", 1)
+	require.Len(t, small.Actions[0].Faults[Main], 15)
+	for _, f := range small.Actions[0].Faults[Main] {
+		require.Zero(t, f.Latency)
+	}
+	require.Less(t, c.played, 30, "46 where each step begins anew")
+}
