@@ -54,20 +54,27 @@ type check struct {
 	content []byte
 	beside  []byte
 	drawer  *drawer
-	seen    sync.Map  // names of accepted invariants that had findings
-	met     tally     // what the trials have met
-	crowded bool      // a trial was to be seeded and could not be
-	doubles []string  // who stands on the stage, by name
-	most    int       // trials, where required shares take more than were planned
-	played  int       // trials that were run alone
-	enough  int       // of them, for shrinking
-	stop    time.Time // and the end of the time for it
+	doubles []string // who stands on the stage, by name
 
-	spare *trace.Trace // of such a trial, which nobody reads any more
+	// What the drawn trials have met.
+	met  tally
+	seen sync.Map // names of accepted invariants that had findings
+	most int      // trials, where required shares take more than were planned
+
+	replays
 
 	campaign *campaign  // nil: the first failure is the end
 	book     results    // what goes into the file of results
 	parts    []*results // of all shards, where this run merges them
+}
+
+// replays is what is known of the trials that are run one by one, outside the pool.
+type replays struct {
+	played  int          // how many were
+	enough  int          // of them, for shrinking
+	stop    time.Time    // and the end of the time for it
+	crowded bool         // one was to be seeded and could not be
+	spare   *trace.Trace // of the last one, which nobody reads any more
 }
 
 func newCheck(t *testing.T, a *Adapter, set settings) *check {
