@@ -137,7 +137,7 @@ func outage(from, to time.Duration) Service {
 func TestAFleetCanBePlayedAgain(t *testing.T) {
 	f := Fleet{
 		Adapter: forecasterAdapter(forecaster{own: 80 * ms}), Agents: 200, Actions: 2, Pause: 100 * ms, Arrive: Independently(2 * ms),
-		Service: Service{Workers: 4, Times: ExponentialTimes(10 * ms), Queue: 20, Leave: true, Outages: []Outage{{From: 100 * ms, To: 200 * ms, Class: trace.Transient}}, Quota: Quota{N: 300, Per: 500 * ms}},
+		Service: Service{Workers: 4, Drawn: Exponential(10 * ms), Queue: 20, Leave: true, Outages: []Outage{{From: 100 * ms, To: 200 * ms, Class: trace.Transient}}, Quota: Quota{N: 300, Per: 500 * ms}},
 	}
 	play := func() string {
 		load := Play(t, f)
@@ -417,6 +417,8 @@ func TestFleetsThatCannotBePlayed(t *testing.T) {
 		{Adapter: home, Agents: 1, Service: Service{Queue: 10}},
 		{Adapter: home, Agents: 1, Service: Service{Workers: 10}},
 		{Adapter: home, Agents: 1, Service: Service{Hint: time.Second}},
+		{Adapter: home, Agents: 1, Service: Service{Workers: 1, Drawn: Exponential(-1)}},
+		{Adapter: home, Agents: 1, Service: Service{Workers: 1, Drawn: Exponential(1), Times: func(*rand.Rand, int) time.Duration { return 1 }}},
 		{Adapter: home, Agents: 1, Service: Service{Workers: 1, Serve: 1, Full: trace.OK}},
 		{Adapter: home, Agents: 1, Service: Service{Workers: 1, Serve: 1, Full: trace.Conflict}},
 		{Adapter: home, Agents: 1, Service: Service{Workers: 1, Serve: 1, Hint: time.Second}},

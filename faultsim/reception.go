@@ -35,8 +35,8 @@ func newReception(sv *Service, tool string, seed uint64) *reception {
 	r := &reception{tool: tool, full: sv.full(), leave: sv.Leave, begin: time.Now()}
 	random, serve := rand.New(rand.NewPCG(seed, 2)), sv.Serve
 	r.st = station{workers: sv.Workers, room: sv.Queue, times: func(int) time.Duration { return serve }}
-	if sv.Times != nil {
-		r.st.times = func(waiting int) time.Duration { return sv.Times(random, waiting) }
+	if times := sv.times(); times != nil {
+		r.st.times = func(waiting int) time.Duration { return times(random, waiting) }
 	}
 	r.climate = climate{s: sv.schedule()}
 	return r

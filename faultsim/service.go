@@ -28,11 +28,12 @@ type Service struct {
 	// Workers is how many calls it works on at once. 0: any number.
 	Workers int
 
-	// Serve is how long a worker takes for one call. Where Times is set, it says
-	// that instead: r is seeded by the fleet, and waiting is how many calls are in
-	// line as the worker begins, so that a service can slow down under load. What
-	// it returns below 0 counts as 0.
+	// Serve is how long a worker takes for one call. Where Drawn is set, it is drawn
+	// by that, such as [Exponential]. Where Times is set, that says it: r is seeded by
+	// the fleet, and waiting is how many calls are in line as the worker begins, so
+	// that a service can slow down under load. What it returns below 0 counts as 0.
 	Serve time.Duration
+	Drawn Distribution[time.Duration]
 	Times func(r *rand.Rand, waiting int) time.Duration
 
 	// Queue is how many calls may wait for a worker. 0: none;
@@ -57,10 +58,12 @@ type Service struct {
 	Quota   Quota
 }
 
-// ExponentialTimes is service times that are drawn from the exponential distribution
-// with that mean, for [Service].Times.
-func ExponentialTimes(mean time.Duration) func(r *rand.Rand, waiting int) time.Duration {
-	return func(r *rand.Rand, _ int) time.Duration { return time.Duration(r.ExpFloat64() * float64(mean)) }
+// times is how long the next call takes: Times, or what stands in its place; nil: Serve.
+func (sv *Service) times() func(r *rand.Rand, waiting int) time.Duration {
+	if sv.Drawn != nil {
+		return func(r *rand.Rand, _ int) time.Duration { return sv.Drawn.Quantile(r.Float64()) }
+	}
+	return sv.Times
 }
 
 // mostQueued bounds what a fleet counts.
@@ -78,7 +81,11 @@ func (sv *Service) validate() error {
 	want(sv.Serve >= 0 && sv.Serve <= longestTime, "Serve is %v: it counts forward, up to a year (%v)", sv.Serve, longestTime)
 	want(sv.Queue >= -1 && sv.Queue <= mostQueued, "Queue is %d: say how many calls may wait, up to %d, or invariants.Unlimited", sv.Queue, mostQueued)
 	want(sv.Workers != 0 || sv.Queue == 0, "Queue is %d, and Workers is 0, which is any number, so that nothing ever waits: set Workers, or clear Queue", sv.Queue)
-	want(sv.Workers == 0 || sv.Serve != 0 || sv.Times != nil, "Serve is 0, so that none of its Workers is ever busy: say how long an answer takes, or clear Workers")
+	if err := valid(sv.Drawn); err != nil {
+		errs = append(errs, fmt.Errorf("fleet: Service.Drawn: %w", err))
+	}
+	want(sv.Drawn == nil || sv.Times == nil, "Drawn and Times are both set: take one out")
+	want(sv.Workers == 0 || sv.Serve != 0 || sv.times() != nil, "Serve is 0, so that none of its Workers is ever busy: say how long an answer takes, or clear Workers")
 	want(sv.Full == 0 || fails(sv.Full), "Full is %q: say a class that fails", sv.Full)
 	want(sv.Hint >= 0 && sv.Hint <= longestTime, "Hint is %v: it counts forward, up to a year (%v)", sv.Hint, longestTime)
 	want(sv.Workers != 0 || sv.Full == 0 && sv.Hint == 0 && !sv.Leave, "Full, Hint and Leave are about a line of calls, and Workers is 0, which is any number: set Workers, or clear them")
@@ -129,10 +136,10 @@ func (sv *Service) bounded() bool { return sv.Workers > 0 && sv.Queue >= 0 }
 // longest is how long one of so many calls that come at once may be under way.
 func (sv *Service) longest(calls int) time.Duration {
 	one := sv.Serve
-	if sv.Times != nil {
+	if times := sv.times(); times != nil {
 		r := rand.New(rand.NewPCG(1, 1))
 		for range 1000 {
-			one = max(one, sv.Times(r, min(calls, max(sv.Queue, 0))), sv.Times(r, 0))
+			one = max(one, times(r, min(calls, max(sv.Queue, 0))), times(r, 0))
 		}
 		one = 4 * min(one, longestTime)
 	}

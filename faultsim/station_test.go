@@ -29,7 +29,9 @@ func fed(workers, room int, load float64, calls int, times func(r *rand.Rand, wa
 func steady(*rand.Rand, int) time.Duration { return time.Second }
 
 // The line is that of the textbooks: M/M/1 and M/M/c by Erlang's formula C, M/D/1 by
-// that of Pollaczek and Khinchine, and M/M/c/c, which has no line, by Erlang's B.
+// that of Pollaczek and Khinchine, and M/M/c/c, which has no line, by Erlang's B. What
+// waits is not independent of what waited before: of ten workers at 0.8, 100,000 calls
+// wait 6 % more or less from seed to seed (standard deviation of ten).
 func TestStationIsTheQueueOfTheTextbooks(t *testing.T) {
 	const calls, service = 100_000, 1.0 // a second
 	for _, c := range []struct {
@@ -38,22 +40,23 @@ func TestStationIsTheQueueOfTheTextbooks(t *testing.T) {
 		load    float64
 		times   func(*rand.Rand, int) time.Duration
 		wait    float64
+		within  float64
 	}{
-		{"M/M/1", 1, 0.5, ExponentialTimes(time.Second), 0.5 / (1 - 0.5) * service},
-		{"M/M/4", 4, 0.7, ExponentialTimes(time.Second), erlangC(4, 2.8) / (4 - 2.8) * service},
-		{"M/M/10", 10, 0.8, ExponentialTimes(time.Second), erlangC(10, 8) / (10 - 8) * service},
-		{"M/D/1", 1, 0.7, steady, 0.7 / (2 * (1 - 0.7)) * service},
+		{"M/M/1", 1, 0.5, exponentialTimes, 0.5 / (1 - 0.5) * service, 0.04},
+		{"M/M/4", 4, 0.7, exponentialTimes, erlangC(4, 2.8) / (4 - 2.8) * service, 0.04},
+		{"M/M/10", 10, 0.8, exponentialTimes, erlangC(10, 8) / (10 - 8) * service, 0.15},
+		{"M/D/1", 1, 0.7, steady, 0.7 / (2 * (1 - 0.7)) * service, 0.04},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			st, refused := fed(c.workers, -1, c.load, calls, c.times)
 			require.Zero(t, refused)
 			require.Equal(t, calls, st.served)
-			require.InEpsilon(t, c.wait, (st.waited / calls).Seconds(), 0.04)
+			require.InEpsilon(t, c.wait, (st.waited / calls).Seconds(), c.within)
 			require.InEpsilon(t, c.load, st.worked.Seconds()/st.last.Seconds()/float64(c.workers), 0.01)
 		})
 	}
 	t.Run("M/M/10/10", func(t *testing.T) {
-		st, refused := fed(10, 0, 0.8, calls, ExponentialTimes(time.Second))
+		st, refused := fed(10, 0, 0.8, calls, exponentialTimes)
 		require.Zero(t, st.waited)
 		require.InEpsilon(t, erlangB(10, 8), float64(refused)/calls, 0.03)
 	})
@@ -107,4 +110,9 @@ func TestStationSlowsDown(t *testing.T) {
 	}
 	st.until(1000)
 	require.Equal(t, [3]time.Duration{10, 30, 40}, [3]time.Duration{all[0].end, all[1].end, all[2].end})
+}
+
+// exponentialTimes are service times of a second on average.
+func exponentialTimes(r *rand.Rand, _ int) time.Duration {
+	return Exponential(time.Second).Quantile(r.Float64())
 }
