@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/rehearse-go/rehearse/internal/growth"
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -77,16 +80,14 @@ func TestATrialGrowsWithItsEvents(t *testing.T) {
 	a := patient()
 	for _, l := range longSchedules {
 		t.Run(l.name, func(t *testing.T) {
-			small, large := l.make(n), l.make(10*n)
-			ratio := 1e9
-			for range 5 { // other programs only ever make it slower
-				much, _ := played(t, a, &large)
-				little, _ := played(t, a, &small)
-				if ratio = min(ratio, float64(much)/float64(little)); ratio < 25 {
-					return
+			timing := func(n int) func() time.Duration {
+				s := l.make(n)
+				return func() time.Duration {
+					took, _ := played(t, a, &s)
+					return took
 				}
 			}
-			t.Errorf("a trial of %d events takes %.0f times as long as one of %d", 10*n, ratio, n)
+			require.Less(t, growth.Times(25, timing(n), timing(10*n)), 25.0)
 		})
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/rehearse-go/rehearse/internal/growth"
 	"github.com/rehearse-go/rehearse/internal/tracetest"
 	. "github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
@@ -97,14 +100,10 @@ func TestJudgingGrowsWithTheTrace(t *testing.T) {
 	for _, shape := range shapes {
 		t.Run(shape.name, func(t *testing.T) {
 			small, large, invs := shape.make(n), shape.make(10*n), fullSet()
-			ratio := 1e9
-			for range 5 { // other programs only ever make it slower
-				ratio = min(ratio, float64(judged(t, large, invs))/float64(judged(t, small, invs)))
-				if ratio < 25 {
-					return
-				}
+			timing := func(tr *trace.Trace) func() time.Duration {
+				return func() time.Duration { return judged(t, tr, invs) }
 			}
-			t.Errorf("%d events take %.0f times as long as %d", 10*n, ratio, n)
+			require.Less(t, growth.Times(25, timing(small), timing(large)), 25.0)
 		})
 	}
 }
@@ -125,14 +124,11 @@ func TestRefusalsGrowWithTheTrace(t *testing.T) {
 		}
 		return s.Trace(), []Invariant{WithinAllowance(Allowance{Calls: n / 2})}
 	}
-	small, invs := spent(1_000)
-	large, more := spent(10_000)
-	for range 5 { // other programs only ever make it slower
-		if ratio := float64(judged(t, large, more)) / float64(judged(t, small, invs)); ratio < 25 {
-			return
-		}
+	timing := func(n int) func() time.Duration {
+		tr, invs := spent(n)
+		return func() time.Duration { return judged(t, tr, invs) }
 	}
-	t.Error("ten times the actions take more than 25 times as long")
+	require.Less(t, growth.Times(25, timing(1_000), timing(10_000)), 25.0)
 }
 
 // BenchmarkJudgingAMillion judges traces of a million events by nearly everything that
