@@ -134,6 +134,7 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], o trace.Outcome, er
 	f, a := c.s.arrive(c.t, c.p)
 	order := c.s.sent(c.t, c.p, asked)
 	ended := c.s.enter(c.t, &f, c.ctx)
+	var own error
 	if ended == 0 {
 		defer c.s.leave(c.t)
 		ended = c.visit(&f, order)
@@ -147,7 +148,7 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], o trace.Outcome, er
 	switch {
 	case ended != 0:
 		out, o, err = nil, trace.Outcome{Class: ended}, c.ctx.Err()
-		c.s.answered(a, answer{}, callError{call: c.p.Number(), err: context.Cause(c.ctx)}) // whoever says why it ended has kept the error as well
+		own = context.Cause(c.ctx) // whoever says why it ended has kept the error as well
 	case f.class() != trace.OK && f.Items == "":
 		out, o, err = nil, trace.Outcome{Class: f.Class, Hint: f.Hint}, c.errs.render(&f)
 	default:
@@ -159,12 +160,17 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], o trace.Outcome, er
 	if c.s.gone() {
 		return nil, o, c.s.buried()
 	}
-	c.answered(a, out, err)
 	var result []byte
 	if err == nil {
 		result = double.JSON(out)
 	}
-	c.p.Answer(o, result, err)
+	a.tells(func() {
+		if own != nil {
+			c.s.answered(a, answer{}, callError{call: c.p.Number(), err: own})
+		}
+		c.answered(a, out, err)
+		c.p.Answer(o, result, err)
+	})
 	return out, o, err
 }
 

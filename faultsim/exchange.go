@@ -260,10 +260,11 @@ func (x *exchange) over(o trace.Outcome, result []byte, err error) {
 			x.turn.over(o, err)
 			return
 		}
-		// In this order: an action that ends between the two has the error to keep.
-		if x.r.Role == trace.RoleAttempt {
-			x.s.answered(x.a, answer{empty: x.empty}, callError{call: x.p.Number(), err: err, status: o.Code != ""})
-		}
-		x.p.Answer(o, result, err)
+		x.a.tells(func() {
+			if x.r.Role == trace.RoleAttempt {
+				x.s.answered(x.a, answer{empty: x.empty}, callError{call: x.p.Number(), err: err, status: o.Code != ""})
+			}
+			x.p.Answer(o, result, err)
+		})
 	})
 }

@@ -93,8 +93,10 @@ func (x *Sessions) Dial(ctx context.Context) (*Session, error) {
 	}
 	if down != nil {
 		// The returned error may be this one, and then it tells of no attempt.
-		x.s.answered(a, answer{}, callError{call: p.Number(), err: errDial, status: true})
-		p.Answer(trace.Outcome{Class: trace.NotConnected}, nil, down)
+		a.tells(func() {
+			x.s.answered(a, answer{}, callError{call: p.Number(), err: errDial, status: true})
+			p.Answer(trace.Outcome{Class: trace.NotConnected}, nil, down)
+		})
 		return nil, down
 	}
 	p.Answer(trace.Outcome{Class: trace.OK}, nil, nil)

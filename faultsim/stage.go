@@ -122,6 +122,19 @@ type act struct {
 
 	asks     int  // calls that models have asked for
 	stubborn bool // its models ask for the same from now on
+
+	telling sync.Mutex // held while an answer is noted and recorded, and while the end is: see tells
+}
+
+// tells notes and records an answer in one step. An action that ends at that instant
+// ends before it or behind it, and is not held to keep an error that was recorded and
+// not yet noted.
+func (a *act) tells(answer func()) {
+	if a != nil {
+		a.telling.Lock()
+		defer a.telling.Unlock()
+	}
+	answer()
 }
 
 // An answer is the result of a success, written down.

@@ -72,17 +72,18 @@ func (c *call[In, Out]) run() (out Out, o trace.Outcome, err error) {
 	if err == nil {
 		result = double.JSON(out)
 	}
-	if c.own != nil {
-		// Whoever takes the packing off has kept the error as well.
-		c.s.answered(a, answer{}, callError{call: c.p.Number(), err: c.own})
-	}
 	e := callError{call: c.p.Number(), err: err}
 	if err == nil && o.Failed() {
 		e.err, e.status = errAsValue, true
 	}
-	// In this order: an action that ends between the two has the error to keep.
-	c.s.answered(a, answer{reflect.TypeFor[Out](), result, f.Empty}, e)
-	c.p.Answer(o, result, err)
+	a.tells(func() {
+		if c.own != nil {
+			// Whoever takes the packing off has kept the error as well.
+			c.s.answered(a, answer{}, callError{call: c.p.Number(), err: c.own})
+		}
+		c.s.answered(a, answer{reflect.TypeFor[Out](), result, f.Empty}, e)
+		c.p.Answer(o, result, err)
+	})
 	return out, o, err
 }
 

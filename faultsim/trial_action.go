@@ -107,9 +107,11 @@ func (x *trial) end(l *life, a *act, out any, err error) {
 		if x.a.Attempts != nil {
 			e.Count = x.attempts(err)
 		}
-		e.Cause = x.stage.cause(a, err, x.a.Wraps)
 	}
-	a.op.End(e)
+	a.tells(func() {
+		e.Cause = x.stage.cause(a, err, x.a.Wraps)
+		a.op.End(e)
+	})
 }
 
 // answers records the result of an action that returned no error. What a loop says to
