@@ -69,13 +69,7 @@ func TestATieIsOneForEitherTrace(t *testing.T) {
 	c := newCheck(t, &a, settings{})
 	s, err := Parse(scheduleHeader + "\naction cancel=1s\n weather 1 ok after=1s\n")
 	require.NoError(t, err)
-	var runs repetition
-	for n := 0; n < 50 && runs.tie == nil; n++ {
-		runs = c.compared(&s, "dice", true)
-		require.True(t, runs.steady(), "%s", c.tell(&runs))
-	}
-	require.NotNil(t, runs.tie)
-	require.Equal(t, moreReruns, runs.runs)
+	require.Equal(t, moreReruns, untilTie(t, c, &s, "dice").runs)
 }
 
 // A rule that is made of others says which of them.

@@ -86,8 +86,8 @@ func Explore(t *testing.T, a Adapter) (Outcome, error) {
 	began := time.Now()
 	c.minimise(f)
 	o.Took, o.Runs = time.Since(began), c.played
-	if f.rate > 0 && f.runs.runs == 0 {
-		f.runs = c.compared(&f.s, f.name, f.rate == 1)
+	if f.rate > 0 {
+		c.settle(f)
 	}
 	o.Rate, o.Differs = f.rate, f.runs.differs
 	o.Schedule, o.Findings, o.Trace = f.s, f.r.found, f.r.tr

@@ -10,7 +10,8 @@ import (
 
 // reach is what the schedules are drawn to meet of rehearse's own labels: in 500
 // trials of a right program each of them, 99 times of 100 and more. Quotas and buckets
-// are used up in fewer trials than that takes. Of a loop that a model drives, and of a tool under test, too much is for the program to say.
+// are used up in fewer trials than that takes. Of a loop that a model drives, and of a
+// tool under test, too much is for the program to say.
 func (d *drawer) reach() (l labels) {
 	if d.loop != nil || d.served != nil || len(d.tools) == 0 {
 		return 0

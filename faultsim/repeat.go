@@ -48,6 +48,14 @@ func (c *check) compared(s *Schedule, name string, alike bool) (r repetition) {
 	return r
 }
 
+// settle compares the runs of the failure's schedule, unless that was done as it was
+// found to be the smallest.
+func (c *check) settle(f *failure) {
+	if f.runs.runs == 0 {
+		f.runs = c.compared(&f.s, f.name, f.rate == 1)
+	}
+}
+
 // note keeps a difference between the first run and another one, if it is the
 // earliest of its kind.
 func (r *repetition) note(d *trace.Difference, s *Schedule, first, now *trace.Trace) {
@@ -228,10 +236,10 @@ func tied(s *Schedule, t *trace.Trace, i int) bool {
 
 // counts reports whether the tool answers a call by how many there were, or are.
 func (s *Schedule) counts(tool string) bool {
-	quota := func(q Quota) bool { return q.Tool == tool || q.Tool == Main }
-	bucket := func(b Bucket) bool { return b.Tool == tool || b.Tool == Main }
-	serial := func(name string) bool { return name == tool || name == Main }
-	return slices.ContainsFunc(s.Quotas, quota) || slices.ContainsFunc(s.Buckets, bucket) || slices.ContainsFunc(s.Serial, serial)
+	meant := func(name string) bool { return name == tool || name == Main }
+	return slices.ContainsFunc(s.Quotas, func(q Quota) bool { return meant(q.Tool) }) ||
+		slices.ContainsFunc(s.Buckets, func(b Bucket) bool { return meant(b.Tool) }) ||
+		slices.ContainsFunc(s.Serial, meant)
 }
 
 // unsteady reports a trial that passes, and is another one each time.

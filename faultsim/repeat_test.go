@@ -164,18 +164,25 @@ func TestTiesAtTheToolDoNotCount(t *testing.T) {
 	require.False(t, tied(&counted, tr, 3), "of one action")
 }
 
+// untilTie compares runs of the schedule, all of which break the rule, until two of
+// them differ at a tie, and nowhere else.
+func untilTie(t *testing.T, c *check, s *Schedule, rule string) (runs repetition) {
+	t.Helper()
+	for n := 0; n < 50 && runs.tie == nil; n++ {
+		runs = c.compared(s, rule, true)
+		require.True(t, runs.steady(), "%s", c.tell(&runs))
+	}
+	require.NotNil(t, runs.tie)
+	return runs
+}
+
 // A failure is as deterministic as its schedule lets it be.
 func TestTiesAreNoChanceOfTheCode(t *testing.T) {
 	a := loopAdapter(loop{attempts: 4})
 	c := newCheck(t, &a, settings{})
 	s, err := Parse(scheduleHeader + "\naction\n weather 1 transient done work=1.1s\n weather 2 transient done work=1s\n weather 3 transient\n")
 	require.NoError(t, err)
-	var runs repetition
-	for n := 0; n < 50 && runs.tie == nil; n++ {
-		runs = c.compared(&s, "attempts-bounded", true)
-		require.True(t, runs.steady())
-	}
-	require.NotNil(t, runs.tie)
+	runs := untilTie(t, c, &s, "attempts-bounded")
 	require.Regexp(t, `^deterministic: 100 runs failed, and differ only where the schedule puts two things at one instant: event \d+ differs`, c.tell(&runs))
 }
 

@@ -40,9 +40,7 @@ func (c *check) failed(f *failure) {
 		c.stateful(f.s, f.r, origin, fmt.Sprintf("trial %d passed at first, and breaks %s every time now that others have run", n+1, broke))
 		return
 	}
-	if f.runs.runs == 0 {
-		f.runs = c.compared(&f.s, f.name, f.rate == 1)
-	}
+	c.settle(f)
 	c.report(f.r, &f.s, origin+"\n"+c.tell(&f.runs)+f.luck()+c.others(f), nil)
 }
 
@@ -70,8 +68,9 @@ func (c *check) minimise(f *failure) {
 		return
 	}
 	f.r, f.name = again, again.found[0].Invariant
-	if rate < 1 || !c.smallest(f, fewReruns, f.lucky > 0) {
-		f.r.lead(f.name)
+	f.r.lead(f.name)
+	if rate == 1 {
+		c.smallest(f, fewReruns, f.lucky > 0)
 	}
 }
 
@@ -83,7 +82,6 @@ func (c *check) smallest(f *failure, runs int, alike bool) bool {
 		return false
 	}
 	c.sharpen(f, runs, alike)
-	f.r.lead(f.name)
 	return true
 }
 
