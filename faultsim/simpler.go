@@ -25,7 +25,7 @@ func simpler(s Schedule, d *drawer) iter.Seq[step] {
 		if s.AtOnce && !yield(func(c *Schedule) { c.AtOnce = false }) {
 			return
 		}
-		if !simplerCalls(s, yield) || !simplerSpells(s, yield) {
+		if !simplerCalls(s, yield) || !simplerSpells(s, d, yield) {
 			return
 		}
 		for i := range s.Actions {

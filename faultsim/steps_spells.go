@@ -5,10 +5,15 @@ import (
 	"time"
 )
 
-// simplerSpells takes outages and quotas out, one at a time.
-func simplerSpells(s Schedule, yield func(step) bool) bool {
-	for i := range s.Outages {
-		if !yield(func(c *Schedule) { c.Outages = slices.Delete(c.Outages, i, i+1) }) {
+// simplerSpells takes outages and quotas out, one at a time. An outage that only uses
+// attempts up is told more plainly by the failures that it makes.
+func simplerSpells(s Schedule, d *drawer, yield func(step) bool) bool {
+	for i, o := range s.Outages {
+		out := func(c *Schedule) { c.Outages = slices.Delete(c.Outages, i, i+1) }
+		if !yield(out) {
+			return false
+		}
+		if list := s.failsInstead(d, o); list != nil && !yield(func(c *Schedule) { out(c); c.Actions[0].Faults[o.Tool] = slices.Clone(list) }) {
 			return false
 		}
 	}
@@ -39,6 +44,19 @@ func simplerSpells(s Schedule, yield func(step) bool) bool {
 		}
 	}
 	return s.Calm == 0 || yield(func(c *Schedule) { c.Calm = 0 })
+}
+
+// fewFailures is how many failures are plainer to read than the two times of an outage.
+const fewFailures = 6
+
+// failsInstead lets the outage's tool fail as often as an action's attempts go, whatever
+// the time; nil: an outage is plainer.
+func (s *Schedule) failsInstead(d *drawer, o Outage) []Fault {
+	n := d.tool(o.Tool).most
+	if len(s.Actions) != 1 || n < 1 || n > fewFailures {
+		return nil
+	}
+	return slices.Repeat([]Fault{{Class: o.Class}}, n)
 }
 
 // rounderSpells makes the times of outages, quotas and buckets rounder. An outage that

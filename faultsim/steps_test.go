@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rehearse-go/rehearse/trace"
 )
 
 // A header says whole seconds. A schedule that shrank to a microsecond would
@@ -19,4 +21,25 @@ func TestHintsShrinkInWholeSeconds(t *testing.T) {
 		return true
 	})
 	require.NotZero(t, tried)
+}
+
+// An outage that is there to use the attempts of one action up is told as failures. Of
+// several actions, or of many attempts, it is plainer as it is.
+func TestOutageIsToldAsFailures(t *testing.T) {
+	told := func(attempts, actions int) (list []Schedule) {
+		s := Schedule{Actions: make([]Plan, actions), Outages: []Outage{{Tool: "weather", To: time.Hour, Class: trace.Timeout}}}
+		d := &drawer{tools: []drawnTool{{name: "weather", most: attempts}}}
+		simplerSpells(s, d, func(change step) bool {
+			list = append(list, with(s, change))
+			return true
+		})
+		return list
+	}
+	require.Contains(t, told(2, 1), Schedule{
+		Actions: []Plan{{Faults: map[string][]Fault{"weather": {{Class: trace.Timeout}, {Class: trace.Timeout}}}}},
+		Outages: []Outage{},
+	})
+	for _, other := range [][]Schedule{told(2, 2), told(fewFailures+1, 1), told(-1, 1)} {
+		require.Len(t, other, 1, "only the one without it")
+	}
 }
