@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/rehearse-go/rehearse/internal/rerun"
@@ -23,48 +21,56 @@ import (
 type campaign struct {
 	progress io.Writer     // go test holds back what a test logs until it ends
 	every    time.Duration // of real time, from one line of progress to the next
+	turn     time.Duration // of real time, as long as a failure waits to be reported
 	began    time.Time
 	said     time.Time
-	found    []string // invariants that are broken, in the order of their trials
-	trials   int      // done
-	ended    string   // why, once it is over; empty: it is not
+	trials   int    // done
+	ended    string // why, once it is over; empty: it is not
+
+	found    []string        // invariants that are reported as broken, in the order of their trials
+	smallest map[string]bool // schedules that are reported, in their text form
+	tried    map[string]int  // by invariant: trials that broke it and came to nothing new
+	doubted  map[string]bool // invariants of which it is reported that state between trials breaks them
+}
+
+func newCampaign(progress io.Writer, every time.Duration) *campaign {
+	return &campaign{
+		progress: progress, every: every, turn: roundTime,
+		smallest: map[string]bool{}, tried: map[string]int{}, doubted: map[string]bool{},
+	}
 }
 
 const (
 	progressEvery = 10 * time.Second
-	firstRound    = 256              // trials
-	roundTime     = time.Second      // about as long as a failure waits to be reported
+	roundTime     = time.Second
 	deadlineSpare = 10 * time.Second // before the end that go test sets, for what is under way
+	mostTried     = 20               // trials of one invariant that may come to nothing new
 )
 
 // run is the search of a campaign: rounds of trials until its time is over, or it
-// is told to stop. In a round nothing ends early, so what is first by number is
-// first whatever the number of workers.
+// is told to stop.
 func (c *check) run() {
 	c.t.Helper()
 	g := c.campaign
 	if err := c.prepare(); err != nil {
 		c.t.Fatalf("%v", err)
 	}
-	ctx, cancel := c.timeLimit(interrupts())
+	told, leave := interrupts.join()
+	defer leave()
+	ctx, cancel := c.timeLimit(told)
 	defer cancel()
 	g.began, g.said = time.Now(), time.Now()
 	g.say(c, "a campaign of %v, seed %d", c.set.length, c.set.seed)
-	for from, size := 0, firstRound; g.ended == ""; {
-		to := from + size*c.set.shard.step()
-		if last := c.set.length.trials; last > 0 {
-			to = min(to, last)
-		}
-		before := time.Now()
-		c.round(from, to, ctx.Done())
-		if took := time.Since(before); took < roundTime/2 {
-			size *= 2
-		}
-		from = to
+	last := c.set.length.trials
+	if last == 0 {
+		last = math.MaxInt
+	}
+	for from := 0; g.ended == ""; {
+		from = c.round(ctx, from, last)
 		switch {
 		case ctx.Err() != nil:
 			g.ended = context.Cause(ctx).Error()
-		case to == c.set.length.trials:
+		case from >= last:
 			g.ended = "all trials are done"
 		case time.Since(g.said) >= g.every:
 			g.report(c)
@@ -74,61 +80,108 @@ func (c *check) run() {
 	g.report(c)
 }
 
-// round plays trials and reports those that fail in a way that is new.
-func (c *check) round(from, to int, stop <-chan struct{}) {
+// round plays trials for a while, reports those that fail in a way that is new, and
+// returns the number of the next one. All before that one have been played, so what is
+// first by number is first whatever the number of workers.
+func (c *check) round(ctx context.Context, from, last int) (next int) {
 	c.t.Helper()
-	p := c.newPool(from, to)
-	p.stop, p.known = stop, map[string]failing{}
+	ctx, cancel := context.WithTimeout(ctx, c.campaign.turn)
+	defer cancel()
+	p := c.newPool(from, last)
+	p.stop, p.known = ctx.Done(), c.campaign.wanted()
 	c.play(p)
 	c.campaign.trials += int(p.done.Load())
 	c.book.Trials = c.campaign.trials
 	c.sum(p)
-	for _, f := range inOrderOfTrials(p.known) {
+	for _, f := range p.known.inOrder() {
 		c.breaks(f)
 	}
 	if p.first != nil {
 		c.failed(c.failure(int(p.failed.Load()), p.first)) // ends the test
 	}
+	return min(last, int(p.next.Load()))
 }
 
-func inOrderOfTrials(known map[string]failing) []failing {
-	var list []failing
-	for _, f := range known {
-		list = append(list, f)
-	}
-	slices.SortFunc(list, func(a, b failing) int { return a.n - b.n })
-	return list
-}
-
-// breaks reports a failing trial of a campaign, unless its invariant is known to
-// be broken.
+// breaks reports a failing trial of a campaign by the first of the invariants that it
+// breaks which is not known to be broken, and by the next one where that comes to
+// nothing new.
 func (c *check) breaks(f failing) {
 	c.t.Helper()
-	g, name := c.campaign, f.r.found[0].Invariant
-	if g.knows(name) {
+	for _, name := range f.names {
+		if !c.campaign.wants(name) {
+			continue
+		}
+		f.r.lead(name)
+		c.set.trials = f.n + 1 // which find it again
+		c.failed(c.failure(f.n, f.r))
+		c.publish()
+	}
+}
+
+// tells says on its line what has become of a failing trial that is reported.
+func (g *campaign) tells(c *check, f *failure, name string) {
+	if g == nil {
 		return
 	}
-	c.set.trials = f.n + 1 // which find it again
-	c.failed(c.failure(f.n, f.r))
-	c.publish()
 	where := "no case of it is saved"
-	switch last := c.book.Failures[len(c.book.Failures)-1]; {
-	case last.known != "":
-		where = "its smallest schedule breaks " + last.known + ", as one before"
-	case last.saved:
+	if last := c.book.Failures[len(c.book.Failures)-1]; last.saved {
 		where = "saved as " + last.File
 	}
 	g.say(c, "trial %d breaks %s; %s", f.n+1, name, where)
 }
 
-// knows reports whether the invariant was known to be broken, and remembers it.
-// What is no campaign knows of nothing.
-func (g *campaign) knows(name string) bool {
-	if g == nil || slices.Contains(g.found, name) {
-		return g != nil
+// wants reports whether a trial that breaks the invariant may be news.
+func (g *campaign) wants(name string) bool {
+	return !g.knows(name) && g.tried[name] < mostTried
+}
+
+// wanted is an empty list of failing trials that leaves out what would be no news.
+func (g *campaign) wanted() failures {
+	list := failures{}
+	for _, name := range g.found {
+		list[name] = nil
 	}
-	g.found = append(g.found, name)
-	return false
+	for name, n := range g.tried {
+		if n >= mostTried {
+			list[name] = nil
+		}
+	}
+	return list
+}
+
+// knows reports whether the invariant has been reported as broken. What is no campaign
+// knows of nothing.
+func (g *campaign) knows(name string) bool { return g != nil && slices.Contains(g.found, name) }
+
+// reported notes a failure that is told, by its smallest schedule.
+func (g *campaign) reported(name string, s *Schedule) {
+	if g != nil && !g.knows(name) {
+		g.found = append(g.found, name)
+		g.smallest[s.String()] = true
+	}
+}
+
+// old reports whether the failure has been told before: by the invariant that its
+// smallest schedule breaks, or as one of several that the schedule of another one
+// breaks. It may hide a bug, so that some more trials of its invariant are looked at.
+func (g *campaign) old(f *failure, drawn string) bool {
+	if g == nil || f.rate == 0 || !g.knows(f.name) && !g.smallest[f.s.String()] {
+		return false
+	}
+	g.tried[drawn]++
+	return true
+}
+
+// doubts reports whether it was told before that something else than a trial breaks the
+// invariant, and notes it. A bug in the code may break the same one.
+func (g *campaign) doubts(name string) bool {
+	if g == nil {
+		return false
+	}
+	g.tried[name]++
+	before := g.doubted[name]
+	g.doubted[name] = true
+	return before
 }
 
 // report says how far the campaign is, and how it ended.
@@ -157,9 +210,8 @@ func (g *campaign) say(c *check, format string, args ...any) {
 
 // Why a campaign ends.
 var (
-	errInterrupted = errors.New("it was interrupted")
-	errTimeIsOver  = errors.New("its time is over")
-	errTestEnds    = errors.New("go test's own -timeout is near, give a longer one, or 0 for none")
+	errTimeIsOver = errors.New("its time is over")
+	errTestEnds   = errors.New("go test's own -timeout is near, give a longer one, or 0 for none")
 )
 
 // timeLimit ends the context with the campaign's time, and before go test ends the
@@ -182,21 +234,6 @@ func (c *check) timeLimit(ctx context.Context) (context.Context, context.CancelF
 	}
 }
 
-// interrupts is a context that ends when the process is told to stop, by a
-// terminal or by a runner such as Bazel. Whoever tells it a second time kills it.
-// It is made by the first campaign: a test binary without one ends as ever.
-var interrupts = sync.OnceValue(func() context.Context {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-signals
-		signal.Stop(signals)
-		cancel(errInterrupted)
-	}()
-	return ctx
-})
-
 // begin makes the run a campaign where one is asked for. What is left of a test
 // binary that has been interrupted is skipped.
 func (c *check) begin() {
@@ -205,9 +242,9 @@ func (c *check) begin() {
 	case c.set.merge != "":
 		c.gather()
 	case c.set.length == (length{}):
-	case interrupts().Err() != nil:
+	case interrupts.told():
 		c.t.Skipf("the run was interrupted before this campaign began: %s", rerun.Command(c.name))
 	default:
-		c.campaign = &campaign{progress: os.Stderr, every: progressEvery}
+		c.campaign = newCampaign(os.Stderr, progressEvery)
 	}
 }

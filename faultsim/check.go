@@ -73,6 +73,8 @@ type replays struct {
 	played  int          // how many were
 	enough  int          // of them, for shrinking
 	stop    time.Time    // and the end of the time for it
+	advice  string       // of the finding that is made small, where it is the catch-all's; empty: any finding is meant
+	frozen  int          // how many of them had a clock that stood still
 	crowded bool         // one was to be seeded and could not be
 	spare   *trace.Trace // of the last one, which nobody reads any more
 }

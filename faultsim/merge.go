@@ -3,7 +3,7 @@ package faultsim
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"slices"
 
 	"github.com/rehearse-go/rehearse/internal/kept"
@@ -20,7 +20,7 @@ func (c *check) gather() {
 	c.parts = all
 	c.set.seed, c.set.trials = all[0].Seed, all[0].Planned
 	if all[0].Campaign {
-		c.campaign = &campaign{progress: os.Stderr}
+		c.campaign = newCampaign(io.Discard, 0)
 	}
 }
 
@@ -123,20 +123,17 @@ func (f *failedTrial) keep(test string) error {
 	return kept.Save(k.file(test), f.Case)
 }
 
-// ofOneMachine picks the trials that one machine would have reported.
+// ofOneMachine lists the trials that one machine may have reported, in their order.
 func (c *check) ofOneMachine() []failedTrial {
-	var list, picked []failedTrial
+	var list []failedTrial
 	for _, r := range c.parts {
 		list = append(list, r.Failures...)
 	}
 	slices.SortFunc(list, func(a, b failedTrial) int { return a.Trial - b.Trial })
-	for _, f := range list {
-		known := slices.ContainsFunc(picked, func(p failedTrial) bool { return p.Invariant == f.Invariant })
-		if !known && (c.campaign != nil || len(picked) == 0) {
-			picked = append(picked, f)
-		}
+	if c.campaign == nil {
+		return list[:min(1, len(list))]
 	}
-	return picked
+	return list
 }
 
 // playAgain plays a trial that failed in a shard, and reports it.

@@ -1,6 +1,7 @@
 package faultsim
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -81,24 +82,19 @@ type pool struct {
 	workers  []*runner
 	finished chan struct{}
 
-	stop  <-chan struct{}    // no further trial begins; nil: they all do
-	known map[string]failing // where failures end nothing: the first of each name; nil: the first one ends the search
+	stop  <-chan struct{} // no further trial begins; nil: they all do
+	known failures        // where failures end nothing; nil: the first one ends the search
 }
 
 // A runner is a worker: it runs one trial after another. Each has its own place in memory: two that
 // write to one line of the processor's cache wait for each other.
 type runner struct {
-	current atomic.Pointer[trial] // what it runs; nil: nothing
+	current atomic.Pointer[trial] // what it runs or judges; nil: nothing
+	beyond  atomic.Bool           // the trial itself is over, and functions of the adapter's look at it
 	number  atomic.Int64          // of that trial
 	met     tally                 // what its trials have met
 	applied []bool                // the invariants that applied in its trial, by number
 	old     *trace.Trace          // of its last one, which nobody reads any more
-}
-
-// failing is a trial that failed.
-type failing struct {
-	n int
-	r *result
 }
 
 // work runs trials until there are none left that matter.
@@ -109,12 +105,15 @@ func (c *check) work(p *pool, w *runner) {
 	defer func() {
 		w.current.Store(nil)
 		if ended {
-			p.fails(n, &result{err: errEnded})
+			p.fails(failing{n: int(n), r: &result{err: errEnded}})
 		}
 	}()
 	for {
-		n = p.next.Add(p.step) - p.step
-		if n >= p.failed.Load() || p.stopped.Load() {
+		over := p.stopped.Load() // asked first, so that all numbers up to the next one are played
+		if !over {
+			n = p.next.Add(p.step) - p.step
+		}
+		if over || n >= p.failed.Load() {
 			ended = false
 			return
 		}
@@ -122,36 +121,39 @@ func (c *check) work(p *pool, w *runner) {
 		x, r := c.one(w, n, &s, w.old)
 		if c.set.twice && r.passes() {
 			_, again := c.one(w, n, &s, nil)
-			r = c.twice(&s, r, again)
+			r = c.twice(&s, r, again, x.seeds() && !x.claim.seeded)
 		}
-		p.done.Add(1)
-		w.old = r.tr
-		if r.passes() {
+		counts := r.passes() || r.broken() && p.known != nil // a campaign goes on, and what a failing trial has met counts
+		if counts {
 			r.labels, r.err = c.a.labelled(&r)
 		}
-		if !r.passes() {
-			failed := r
-			p.fails(n, &failed)
-			w.old = nil
-			continue
+		w.current.Store(nil)
+		p.done.Add(1)
+		if counts && r.err == nil {
+			w.met.note(&s, x, &r)
 		}
-		w.met.note(&s, x, &r)
+		if w.old = r.tr; !r.passes() {
+			failed := r
+			p.fails(failing{int(n), &failed, c.broke(&r)})
+			w.old = nil
+		}
 	}
 }
 
-// one runs and judges a drawn trial.
+// one runs and judges a drawn trial, which is the runner's current one from then on.
 func (c *check) one(w *runner, n int64, s *Schedule, storage *trace.Trace) (*trial, result) {
 	x := c.newTrial(s, storage)
 	x.drawn = true
 	w.number.Store(n)
+	w.beyond.Store(false)
 	w.current.Store(x)
-	defer w.current.Store(nil)
 	if c.inTurn() {
 		x.claim.take(x.seeds())
 		defer x.claim.ends()
 		defer x.claim.drop()
 	}
 	tr, err := x.run(c.t)
+	w.beyond.Store(true)
 	r := c.judge(tr, err, w.applied)
 	if x.claim.seeded {
 		scatter(c.t)
@@ -161,19 +163,16 @@ func (c *check) one(w *runner, n int64, s *Schedule, storage *trace.Trace) (*tri
 
 // fails notes a trial that failed, unless one before it has. One that cannot be
 // judged is the last in every case.
-func (p *pool) fails(n int64, r *result) {
+func (p *pool) fails(f failing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.known != nil && r.broken() {
-		name := r.found[0].Invariant
-		if old, ok := p.known[name]; !ok || int(n) < old.n {
-			p.known[name] = failing{int(n), r}
-		}
+	if p.known != nil && f.r.broken() {
+		p.known.add(f)
 		return
 	}
-	if n < p.failed.Load() {
+	if n := int64(f.n); n < p.failed.Load() {
 		p.failed.Store(n)
-		p.first = r
+		p.first = f.r
 	}
 }
 
@@ -198,24 +197,51 @@ func (c *check) watch(p *pool) {
 			last = now
 			continue
 		}
-		p.stopped.Store(true)
-		x, n := p.frozen()
-		if x == nil || n > p.failed.Load() {
+		x, w := p.stuck()
+		switch {
+		case x == nil && !p.found():
+			continue // between two trials, on a machine that has other work
+		case x == nil || w.number.Load() > p.failed.Load():
+			p.stopped.Store(true)
 			return // it is behind a trial that failed, which is the one to report
 		}
+		p.stopped.Store(true)
 		x.claim.giveUp()
-		c.book.Failures = append(c.book.Failures, failedTrial{Trial: int(n), Error: frozenClock})
-		c.unplayable(&FrozenError{frozenReport(x)}, x.s, c.origin(int(n)), nil)
+		c.stays(x, int(w.number.Load()), w.beyond.Load())
 	}
 }
 
-// frozen is the first of the trials that have not ended.
-func (p *pool) frozen() (first *trial, number int64) {
+// found reports whether a trial has failed.
+func (p *pool) found() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.first != nil
+}
+
+// stuck is the first of the trials that have not ended, and its worker; nil: there is
+// none.
+func (p *pool) stuck() (first *trial, worker *runner) {
 	for _, w := range p.workers {
-		x, n := w.current.Load(), w.number.Load()
-		if x != nil && (first == nil || n < number) {
-			first, number = x, n
+		x := w.current.Load()
+		if x != nil && (first == nil || w.number.Load() < worker.number.Load()) {
+			first, worker = x, w
 		}
 	}
-	return first, number
+	return first, worker
+}
+
+// stays ends the test with a trial that does not end, or whose trace nobody has done
+// looking at.
+func (c *check) stays(x *trial, n int, beyond bool) {
+	c.t.Helper()
+	failed := failedTrial{Trial: n, Error: frozenClock}
+	var err error
+	if beyond {
+		failed.Error = "late-judgement"
+		err = fmt.Errorf("%s: %s: a trial is over, and for %v of real time Label or a rule of Invariants has looked at its trace: such functions must return, and wait for nothing", failed.Error, c.a.Name, frozenAfter)
+	} else {
+		err = &FrozenError{frozenReport(x)}
+	}
+	c.book.Failures = append(c.book.Failures, failed)
+	c.unplayable(err, x.s, c.origin(n), nil)
 }

@@ -10,9 +10,11 @@ import (
 
 const (
 	fewReruns  = 3   // of a schedule on the way to the smallest
-	reruns     = 20  // of a failing schedule, to see whether it always fails
-	moreReruns = 100 // of one that does not, to see how often
+	reruns     = 20  // of a failing schedule, to see whether it may always fail
+	moreReruns = 100 // to see whether it does, or how often
 	behind     = 50  // trials behind the failing one that are played for what else they break
+
+	comparedEvents = 20_000 // of all runs of one schedule, beyond which 20 runs are enough
 )
 
 // A repetition is what came of running one schedule again and again.
@@ -24,12 +26,10 @@ type repetition struct {
 
 func (r *repetition) steady() bool { return r.failed == r.runs && r.differs == nil }
 
-// compared runs a schedule that breaks the invariant again, and compares the runs:
-// as often as it takes where they are alike, and a hundred times where they are
-// not, if at a tie only, or are known not to be.
-func (c *check) compared(s *Schedule, name string, alike bool) (r repetition) {
+// compared runs a schedule that breaks the invariant again, and compares the runs.
+func (c *check) compared(s *Schedule, name string) (r repetition) {
 	var first, old *trace.Trace
-	for r.runs < reruns || r.runs < moreReruns && !(alike && r.steady() && r.tie == nil) {
+	for enough := moreReruns; r.runs < enough; {
 		r.runs++
 		now, broken := c.breaksIn(s, name, old)
 		if now == nil {
@@ -44,15 +44,29 @@ func (c *check) compared(s *Schedule, name string, alike bool) (r repetition) {
 		}
 		old = now
 		r.note(c.differ(s, first, now), s, first, now)
+		if r.steady() {
+			enough = rerunsOf(first)
+		} else {
+			enough = moreReruns
+		}
 	}
 	return r
+}
+
+// rerunsOf is how often a schedule is run again that gives the same trace each time:
+// where the trace is long less often, so that this takes no longer than the rest.
+func rerunsOf(t *trace.Trace) int {
+	return max(reruns, min(moreReruns, comparedEvents/max(1, len(t.Events))))
 }
 
 // settle compares the runs of the failure's schedule, unless that was done as it was
 // found to be the smallest.
 func (c *check) settle(f *failure) {
 	if f.runs.runs == 0 {
-		f.runs = c.compared(&f.s, f.name, f.rate == 1)
+		f.runs = c.compared(&f.s, f.name)
+	}
+	if f.rate == 1 {
+		f.rate = float64(f.runs.failed) / float64(f.runs.runs)
 	}
 }
 
@@ -98,7 +112,7 @@ func (c *check) tell(r *repetition) string {
 // differ compares two traces of one schedule. Where the code's jitter is left to
 // chance, so are its times, and what the clock decides behind the first wait.
 func (c *check) differ(s *Schedule, a, b *trace.Trace) *trace.Difference {
-	if !c.a.Unseeded {
+	if !c.a.Unseeded && !(c.set.twice && c.crowded) {
 		return trace.Diff(a, b)
 	}
 	if c.clocked(s) {
@@ -148,23 +162,27 @@ func untilFailure(t *trace.Trace) *trace.Trace {
 }
 
 // reseed looks for a seed of the random numbers with which a schedule that does not
-// always break the invariant does, and says how many of the seeds break it. Trials
-// beside each other are not seeded, so that what one of them drew is not known.
+// always break the invariant does, and says how many of the seeds break it. Where one
+// seed breaks it now and then, something else decides, and there is no such seed.
+// Trials beside each other are not seeded, so that what one of them drew is not known.
 func (c *check) reseed(s Schedule, name string) (seeded Schedule, broken int, ok bool) {
 	if c.a.Unseeded || c.crowded {
 		return s, 0, false
 	}
 	for seed := range moreReruns {
 		s.Seed = uint64(seed + 1)
-		if _, breaks := c.breaksIn(&s, name, nil); !breaks {
+		_, breaks := c.breaksIn(&s, name, nil)
+		if _, again := c.breaksIn(&s, name, nil); again != breaks {
+			return s, 0, false
+		}
+		if !breaks {
 			continue
 		}
-		broken++
-		if !ok && c.always(&s, name, reruns) {
+		if broken++; !ok {
 			seeded, ok = s, true
 		}
 	}
-	return seeded, broken, ok
+	return seeded, broken, ok && c.always(&seeded, name, moreReruns)
 }
 
 // others names the invariants that trials behind the failing one break, and that
@@ -192,11 +210,13 @@ func (c *check) others(f *failure) string {
 }
 
 // twice compares the runs of a trial that has passed: the second is what counts
-// where it does not pass.
-func (c *check) twice(s *Schedule, first, second result) result {
+// where it does not pass. In a test that runs in parallel with others its random numbers
+// are not seeded, so that its jitter is left to chance as where Unseeded says so.
+func (c *check) twice(s *Schedule, first, second result, crowded bool) result {
 	if !second.passes() {
 		return second
 	}
+	c.crowded = crowded
 	if d := c.differ(s, first.tr, second.tr); d != nil && !excused(d, s, first.tr, second.tr) {
 		second.other = d
 	}
@@ -261,8 +281,12 @@ func (c *check) unsteady(f *failure, origin string) {
 			}
 		}
 	}
+	parallel := ""
+	if c.crowded {
+		parallel = ", and their random numbers were not seeded, since tests run in parallel"
+	}
 	c.t.Fatalf("not-deterministic: %s: one schedule gave two traces: %s\n"+
 		"    advice: look for a select of which several cases are ready, the order of a map, a clock that is read into a package variable, goroutines that race, or math/rand/v2: hand the source in (Stage.Jitter), or set the adapter's Unseeded where it is jitter\n"+
-		"\n%s\n%s\n%s\nof %d further runs, %d differ from the first\nrun it again: %s -rehearse.twice",
-		c.a.Name, earliest, strings.TrimRight(f.r.tr.Timeline(), "\n"), indent("schedule", f.s.String()), origin, moreReruns, differs, c.rerun(true))
+		"\n%s\n%s\n%s\nof %d further runs, %d differ from the first%s\nrun it again: %s -rehearse.twice",
+		c.a.Name, earliest, strings.TrimRight(f.r.tr.Timeline(), "\n"), indent("schedule", f.s.String()), origin, moreReruns, differs, parallel, c.rerun(true))
 }

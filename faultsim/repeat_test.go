@@ -145,7 +145,7 @@ func TestTiesAtTheToolDoNotCount(t *testing.T) {
 	first, differ := *c.trial(&s), 0
 	for range 100 {
 		second := *c.trial(&s)
-		require.Nil(t, c.twice(&s, first, second).other)
+		require.Nil(t, c.twice(&s, first, second, false).other)
 		if c.differ(&s, first.tr, second.tr) != nil {
 			differ++
 		}
@@ -169,7 +169,7 @@ func TestTiesAtTheToolDoNotCount(t *testing.T) {
 func untilTie(t *testing.T, c *check, s *Schedule, rule string) (runs repetition) {
 	t.Helper()
 	for n := 0; n < 50 && runs.tie == nil; n++ {
-		runs = c.compared(s, rule, true)
+		runs = c.compared(s, rule)
 		require.True(t, runs.steady(), "%s", c.tell(&runs))
 	}
 	require.NotNil(t, runs.tie)

@@ -24,7 +24,7 @@ func (c *check) replayCase(k *savedCase) {
 		c.t.Fatalf("%s: the invariant %q is none of those of adapter %q: %s\n    correct the name, or delete the file if it has lost its point", k.at(nil), k.invariant, c.a.Name, strings.Join(c.names(), ", "))
 	}
 	origin := "saved case " + k.path
-	r, rate := c.again(k)
+	r := c.again(k)
 	if u, ok := errors.AsType[*UnfitError](r.err); ok {
 		c.t.Fatalf("%s: the case no longer fits the adapter: %v\n    correct the line, or delete the file if it has lost its point", k.at(u), u)
 	}
@@ -33,8 +33,8 @@ func (c *check) replayCase(k *savedCase) {
 	}
 	if r.broken() {
 		r.lead(k.invariant)
-		runs := c.compared(&k.schedule, r.found[0].Invariant, rate == reruns)
-		c.campaign.knows(r.found[0].Invariant)
+		runs := c.compared(&k.schedule, r.found[0].Invariant)
+		c.campaign.reported(r.found[0].Invariant, &k.schedule)
 		c.report(r, &k.schedule, origin+c.since(k)+"\n"+c.tell(&runs), k)
 	}
 	if r.unmet != "" {
@@ -42,22 +42,14 @@ func (c *check) replayCase(k *savedCase) {
 	}
 }
 
-// again runs a saved case, as often as it takes to see a failure that a race
-// decides, and counts the runs that fail.
-func (c *check) again(k *savedCase) (r *result, rate int) {
+// again runs a saved case, as often as it takes to see a failure that a race decides.
+func (c *check) again(k *savedCase) (r *result) {
 	for range reruns {
-		now := c.shown(&k.schedule)
-		if now.err != nil {
-			return now, 0
-		}
-		if now.broken() {
-			rate++
-		}
-		if r == nil || !r.broken() {
-			r = now
+		if r = c.shown(&k.schedule); r.err != nil || r.broken() {
+			return r
 		}
 	}
-	return r, rate
+	return r
 }
 
 func (c *check) knows(name string) bool {

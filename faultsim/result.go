@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
@@ -32,6 +33,22 @@ func (r *result) breaks(name string) bool {
 		}
 	}
 	return false
+}
+
+// broke lists the invariants that are broken, each once, in the order of the findings:
+// the catch-all only where no other one that the contract implies says more.
+func (c *check) broke(r *result) []string {
+	var names []string
+	told := false
+	for i := range r.found {
+		name := r.found[i].Invariant
+		own := slices.ContainsFunc(c.a.Invariants, func(inv invariants.Invariant) bool { return inv.Name == name })
+		told = told || !own && name != catchAll
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return told && name == catchAll })
 }
 
 // trial runs and judges one schedule alone, to see whether it breaks a rule. To
@@ -65,11 +82,26 @@ func (c *check) breaksIn(s *Schedule, name string, old *trace.Trace) (tr *trace.
 		return nil, false
 	}
 	for i := range c.invs {
-		if c.invs[i].Name == name && len(c.invs[i].Check(tr).Findings) > 0 {
+		if c.invs[i].Name == name && slices.ContainsFunc(c.invs[i].Check(tr).Findings, c.alike) {
 			return tr, true
 		}
 	}
 	return tr, false
+}
+
+// alike reports whether a finding of the invariant that is made small is of the same
+// kind. The catch-all has many, which its advice tells apart: a schedule that breaks it
+// in another way shows another mistake.
+func (c *check) alike(f invariants.Finding) bool {
+	return c.advice == "" || f.Advice == c.advice || f.Invariant != catchAll
+}
+
+// kind is the advice of the first finding, where it is the catch-all's.
+func (r *result) kind() string {
+	if f := &r.found[0]; f.Invariant == catchAll {
+		return f.Advice
+	}
+	return ""
 }
 
 func (c *check) alone(x *trial) *result {
@@ -81,10 +113,22 @@ func (c *check) alone(x *trial) *result {
 func (c *check) playAlone(x *trial) (*trace.Trace, error) {
 	c.played++
 	tr, err := watched(c.t, x)
-	if _, frozen := errors.AsType[*FrozenError](err); !frozen {
+	if _, frozen := errors.AsType[*FrozenError](err); frozen {
+		c.stands(err, x.s)
+	} else {
 		c.crowded = x.seeds() && !x.claim.seeded
 	}
 	return tr, err
+}
+
+// stands ends the test with the second trial that was run alone and whose clock stands
+// still. Each costs ten seconds of real time; one may be of a step that shrinks another
+// failure.
+func (c *check) stands(err error, s *Schedule) {
+	c.t.Helper()
+	if c.frozen++; c.frozen > 1 {
+		c.unplayable(err, s, "a failing trial, as it was run again", nil)
+	}
 }
 
 func (c *check) newTrial(s *Schedule, storage *trace.Trace) *trial {

@@ -50,7 +50,6 @@ type failedTrial struct {
 	File      string `json:"file,omitzero"`  // where its case belongs, below the package
 	Case      string `json:"case,omitzero"`  // the content of that file
 	saved     bool   // there
-	known     string // of a campaign: the invariant that the smallest schedule breaks, where that has been reported
 }
 
 // fails writes a failing trial into the book.
@@ -66,6 +65,9 @@ func (b *results) fails(f *failure) {
 	}
 	b.Failures = append(b.Failures, failed)
 }
+
+// forget takes back the last failing trial, which has been told before.
+func (b *results) forget() { b.Failures = b.Failures[:len(b.Failures)-1] }
 
 // saves adds the case to the failing trial that it was made of. A case that was
 // replayed is not of a trial.

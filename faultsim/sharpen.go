@@ -1,12 +1,14 @@
 package faultsim
 
+import "slices"
+
 // catchAll is the invariant that knows all of the policy and names nothing.
 const catchAll = "conforms"
 
 // sharpen looks for a narrower name of the failure. The drawn schedule may
 // have shown only that something does not conform, where the small one, or the
 // same with a reply lost after the work was done, shows what.
-func (c *check) sharpen(f *failure, runs int, alike bool) {
+func (c *check) sharpen(f *failure, runs int) {
 	if f.name != catchAll {
 		return
 	}
@@ -17,7 +19,8 @@ func (c *check) sharpen(f *failure, runs int, alike bool) {
 		}
 	}
 	name := r.narrow()
-	c.replace(f, c.shrink(s, name, runs), name, alike)
+	c.advice = ""
+	c.replace(f, c.shrink(s, name, runs), name)
 }
 
 // narrow is the first finding's invariant apart from the catch-all's; empty: none.
@@ -40,18 +43,19 @@ func (f Fault) worked() Fault {
 }
 
 // done returns the schedule with one reply lost, after the tool has done its
-// work, that breaks a narrower rule; nil: there is none.
+// work, that breaks a narrower rule; nil: there is none. The failure stays the same one
+// to the code, where it can, so that what it breaks is what was found: another failure
+// might show another mistake.
 func (c *check) done(s Schedule) (Schedule, *result) {
-	losses := c.drawer.first(func(f Fault) bool { return f.Done })
 	for i := range s.Actions {
-		for tool, faults := range inOrder(s.Actions[i].Faults) {
-			lost, ok := losses[tool]
-			for n := 0; ok && n < len(faults); n++ {
-				if !lost.Hang {
-					lost.Latency = faults[n].Latency
-				}
-				for _, f := range []Fault{lost, faults[n].worked()} {
-					changed := with(s, func(c *Schedule) { c.Actions[i].Faults[tool][n] = f })
+		for name, faults := range inOrder(s.Actions[i].Faults) {
+			tool := c.drawer.tool(name)
+			for n, f := range faults {
+				for _, g := range []Fault{tool.lost(f), f.worked()} {
+					if g == f {
+						continue
+					}
+					changed := with(s, func(c *Schedule) { c.Actions[i].Faults[name][n] = g })
 					if r := c.trial(&changed); r.err == nil && r.narrow() != "" {
 						return changed, r
 					}
@@ -60,4 +64,23 @@ func (c *check) done(s Schedule) (Schedule, *result) {
 		}
 	}
 	return s, nil
+}
+
+// lost is the failure with the work done, where the tool can fail so. Of one that takes
+// long the code may have seen nothing but its own timeout: that is any failure with the
+// work done.
+func (t *drawnTool) lost(f Fault) Fault {
+	for _, g := range slices.Concat(t.retried, t.refused) {
+		switch {
+		case g.Done && g.Class == f.Class && g.Hang == f.Hang:
+			f.Done = true
+			return f
+		case g.Done && f.Latency > 0:
+			if !g.Hang {
+				g.Latency = f.Latency
+			}
+			return g
+		}
+	}
+	return f
 }

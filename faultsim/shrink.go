@@ -15,7 +15,7 @@ const (
 )
 
 // failed handles a failing trial: it is run again alone, shrunk, saved and
-// reported.
+// reported. A campaign reports nothing twice.
 func (c *check) failed(f *failure) {
 	c.t.Helper()
 	c.book.fails(f)
@@ -28,20 +28,36 @@ func (c *check) failed(f *failure) {
 	}
 	drawn := f.r.found[0].Invariant
 	c.minimise(f)
-	if f.rate > 0 && f.name != drawn && c.campaign.knows(f.name) {
-		c.book.Failures[len(c.book.Failures)-1].known = f.name
+	defer func() { c.advice = "" }()
+	if c.campaign.old(f, drawn) {
+		c.book.forget()
 		return
 	}
-	if f.rate == 0 {
-		c.stateful(f.s, f.r, origin, fmt.Sprintf("a trial broke %s among others and passes alone", f.r.found[0].Invariant))
-		return
-	}
-	if n, broke := c.spoilt(f); broke != "" {
-		c.stateful(f.s, f.r, origin, fmt.Sprintf("trial %d passed at first, and breaks %s every time now that others have run", n+1, broke))
+	if headline := c.elsewhere(f); headline != "" {
+		if c.campaign.doubts(drawn) {
+			c.book.forget()
+			return
+		}
+		c.stateful(f.s, f.r, origin, headline)
+		c.campaign.tells(c, f, drawn)
 		return
 	}
 	c.settle(f)
+	c.campaign.reported(f.name, &f.s)
 	c.report(f.r, &f.s, origin+"\n"+c.tell(&f.runs)+f.luck()+c.others(f), nil)
+	c.campaign.tells(c, f, drawn)
+}
+
+// elsewhere says what shows that the failure does not come from its trial alone; empty:
+// nothing does.
+func (c *check) elsewhere(f *failure) string {
+	if f.rate == 0 {
+		return fmt.Sprintf("a trial broke %s among others and passes alone", f.r.found[0].Invariant)
+	}
+	if n, broke := c.spoilt(f); broke != "" {
+		return fmt.Sprintf("trial %d passed at first, and breaks %s every time now that others have run", n+1, broke)
+	}
+	return ""
 }
 
 // luck says how many seeds break the rule, where not every one did.
@@ -57,9 +73,9 @@ func (f *failure) luck() string {
 // does not always fail, chance has a part: then nothing is believed before it has
 // failed a hundred times, unless it has a seed that keeps chance out.
 func (c *check) minimise(f *failure) {
-	c.enough, c.stop = c.played+shrinkRuns, time.Now().Add(shrinkTime)
-	f.name = f.r.found[0].Invariant
-	if c.smallest(f, 1, true) {
+	c.enough, c.stop = c.played+shrinkRuns, c.shrinkUntil()
+	f.name, c.advice = f.r.found[0].Invariant, f.r.kind()
+	if c.smallest(f, 1) {
 		f.rate = 1
 		return
 	}
@@ -67,21 +83,30 @@ func (c *check) minimise(f *failure) {
 	if f.rate = rate; rate == 0 {
 		return
 	}
-	f.r, f.name = again, again.found[0].Invariant
+	f.r, f.name, c.advice = again, again.found[0].Invariant, again.kind()
 	f.r.lead(f.name)
 	if rate == 1 {
-		c.smallest(f, fewReruns, f.lucky > 0)
+		c.smallest(f, fewReruns)
 	}
 }
 
+// shrinkUntil is the end of the time for shrinking, which leaves most of what go test
+// gives for the report.
+func (c *check) shrinkUntil() time.Time {
+	most := shrinkTime
+	if at, ok := c.t.Deadline(); ok {
+		most = min(most, time.Until(at)/3)
+	}
+	return time.Now().Add(most)
+}
+
 // smallest shrinks the failure by steps that hold in so many runs, and reports whether
-// it has found a schedule that always fails: in reruns, where they are alike, or in
-// moreReruns.
-func (c *check) smallest(f *failure, runs int, alike bool) bool {
-	if !c.always(&f.s, f.name, runs) || !c.replace(f, c.shrink(f.s, f.name, runs), f.name, alike) {
+// it has found a schedule that always fails.
+func (c *check) smallest(f *failure, runs int) bool {
+	if !c.always(&f.s, f.name, runs) || !c.replace(f, c.shrink(f.s, f.name, runs), f.name) {
 		return false
 	}
-	c.sharpen(f, runs, alike)
+	c.sharpen(f, runs)
 	return true
 }
 
@@ -104,8 +129,8 @@ func (c *check) repeated(f *failure) (again *result, rate float64) {
 
 // replace puts a smaller schedule in the failure's place, where it breaks the
 // invariant in every run, and reports whether it does.
-func (c *check) replace(f *failure, small Schedule, name string, alike bool) bool {
-	runs := c.compared(&small, name, alike)
+func (c *check) replace(f *failure, small Schedule, name string) bool {
+	runs := c.compared(&small, name)
 	if runs.failed < runs.runs {
 		return false
 	}
@@ -163,7 +188,7 @@ func (c *check) repeat(s *Schedule, name string, runs int) (again *result, rate 
 // first that fails now and what it breaks; "": all pass. In a campaign that has
 // found something before, such trials may have failed all along.
 func (c *check) spoilt(f *failure) (n int, broke string) {
-	if f.rate < 1 || c.campaign != nil && len(c.campaign.found) > 1 {
+	if f.rate < 1 || c.campaign != nil && len(c.campaign.found) > 0 {
 		return 0, ""
 	}
 	for i := range reruns {
@@ -184,6 +209,8 @@ func (c *check) spoilt(f *failure) (n int, broke string) {
 // random numbers the code under test draws: when the trial passed it may have drawn
 // others.
 func (c *check) whateverItDraws(s Schedule, name string) bool {
+	defer func(was string) { c.advice = was }(c.advice)
+	c.advice = "" // of another failure
 	for seed := range reruns {
 		s.Seed = uint64(seed + 1)
 		if !c.always(&s, name, 1) {

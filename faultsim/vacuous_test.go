@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -190,7 +191,7 @@ func TestShareThatMoreTrialsWouldDecideIsLogged(t *testing.T) {
 	}
 	c := newCheck(t, &a, settings{trials: 100})
 	require.True(t, c.mayExtend())
-	c.campaign = &campaign{}
+	c.campaign = newCampaign(io.Discard, 0)
 	require.False(t, c.mayExtend())
 }
 
