@@ -3,6 +3,8 @@ package faultsim
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,6 +26,8 @@ func campaignAdapter() Adapter {
 		return stateFirst()
 	case "late-label":
 		return lateLabel()
+	case "freezes-again":
+		return freezesAgain()
 	}
 	return childAdapter()
 }
@@ -147,4 +151,56 @@ func TestALabelThatDoesNotReturnFails(t *testing.T) {
 	require.False(t, passed)
 	require.Contains(t, out, "late-judgement: forecast: a trial is over, and for 200ms of real time Label or a rule of Invariants has looked at its trace")
 	require.Contains(t, out, "trial ")
+}
+
+// freezesAgain makes one attempt too many once, and stands still wherever it would do so
+// again.
+func freezesAgain() Adapter {
+	frozenAfter = 200 * time.Millisecond
+	var seen atomic.Bool
+	a := subjectAdapter(func(ctx context.Context, _ *Stage, tool trace.Func[string, int]) (any, error) {
+		l := loop{tool: tool, attempts: 3}
+		out, err := l.run(ctx, "Pune")
+		if !errors.Is(err, errBusy) || ctx.Err() != nil {
+			return out, err
+		}
+		if !seen.Swap(true) {
+			return tool(ctx, "Pune")
+		}
+		var mu sync.Mutex
+		mu.Lock()
+		mu.Lock()
+		return out, err
+	})
+	a.Serial = true
+	return a
+}
+
+// Each run whose clock stands still takes ten seconds; a hundred of them would take the
+// time that go test gives, and end without a report.
+func TestTheSecondFrozenRunIsTheLast(t *testing.T) {
+	begun := time.Now()
+	out, passed := scaleChild(t, "freezes-again", "").run(t, "^TestChildCampaign$")
+	require.False(t, passed)
+	require.Contains(t, out, "frozen-clock: forecast: virtual time has stood still for 200ms of real time")
+	require.Contains(t, out, "a failing trial, as it was run again")
+	require.Less(t, time.Since(begun), time.Minute, "a hundred times 200 ms, and more")
+}
+
+// TestChildBehindACampaign waits to be interrupted.
+func TestChildBehindACampaign(t *testing.T) {
+	childOnly(t)
+	t.Run("campaign", func(t *testing.T) { Check(t, homeAdapter()) })
+	fmt.Println("the campaign is over")
+	select {
+	case <-time.After(time.Minute):
+	case <-t.Context().Done():
+	}
+}
+
+// An interrupt that comes when no campaign runs ends the process as ever.
+func TestNoInterruptIsSwallowedBehindACampaign(t *testing.T) {
+	c := scaleChild(t, "repaired", "")
+	out, err := interruptAt(t, c, "the campaign is over", "-test.run=^TestChildBehindACampaign$", "-rehearse.for=10x")
+	require.ErrorContains(t, err, "interrupt", out)
 }

@@ -288,10 +288,10 @@
 // served; the code tells of each hit with [Stage.Hit].
 //
 // The failing schedule is run again alone and shrinks to the smallest that breaks the
-// same invariant, which is run twenty times. If that does not always fail, the first
-// one is run a hundred times, and shrinks with more care where it does. If it fails now
-// and then, it is tried with a hundred seeds of its random numbers, and kept with one
-// that always fails; without such a seed a race in the code under test decides.
+// same invariant, which is run a hundred times. If that does not always fail, so is the
+// first one, which shrinks with more care where it does. If it fails now and then, it is
+// tried with a hundred seeds of its random numbers, twice each, and kept with the first
+// that fails if all of them decide; without such seeds a race in the code under test does.
 // If it never fails, some state survives between trials: a package-level breaker,
 // limiter or client; see [Adapter] for Serial. So it does where trials that
 // passed before fail from then on. Neither is saved.
@@ -435,10 +435,10 @@
 // the line. Where the file cannot be written, the message carries its content.
 // Cases of the first version of the format, without origin and policy, are read too.
 //
-// The smallest schedule is run twenty times more, and its traces are compared by
-// [trace.Diff]. The message says that they are the same ("deterministic"), or else,
-// after a hundred runs, which event is the first that differs and how many runs
-// fail. Where a hundred runs fail and differ at a tie only, the failure is
+// The smallest schedule is run a hundred times more, or less often where its trace is
+// long, and its traces are compared by [trace.Diff]. The message says that they are the
+// same ("deterministic"), or else which event is the first that differs and how many of
+// a hundred runs fail. Where all runs fail and differ at a tie only, the failure is
 // deterministic too, and the message names the tie.
 // It also names the other invariants that the fifty trials behind the failing one
 // break.

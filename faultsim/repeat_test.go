@@ -249,6 +249,19 @@ func TestChildTwice(t *testing.T) {
 	Check(t, a)
 }
 
+// TestChildTwiceInParallel runs beside other tests, where nothing can be seeded.
+func TestChildTwiceInParallel(t *testing.T) {
+	childOnly(t)
+	t.Parallel()
+	a := drawing(fromMath)
+	if scenario == "choice in parallel" {
+		a = subjectAdapter(func(ctx context.Context, _ *Stage, tool trace.Func[string, int]) (any, error) {
+			return (&loop{tool: tool, attempts: 3}).run(ctx, []string{"Pune", "Oslo"}[fromMath()%2])
+		})
+	}
+	Check(t, a)
+}
+
 func TestRunningTwiceFindsWhatDiffers(t *testing.T) {
 	c := newChild(t, "twice")
 	out, passed := c.run(t, "^TestChildTwice$", "-rehearse.trials=50")
@@ -265,6 +278,11 @@ func TestRunningTwiceFindsWhatDiffers(t *testing.T) {
 		require.Regexp(t, `of 100 further runs, [1-9]\d? differ from the first\n\s+run it again: go test -run '\^TestChildTwice\$' \S+ -rehearse.trials=50 -rehearse.twice\n`, out)
 		require.Empty(t, c.cases(t), "it breaks no rule, and is no case")
 	}
+	out, passed = newChild(t, "jitter in parallel").run(t, "^TestChildTwiceInParallel$", "-rehearse.twice", "-rehearse.trials=50")
+	require.True(t, passed, "jitter is not seeded there:\n%s", out)
+	out, passed = newChild(t, "choice in parallel").run(t, "^TestChildTwiceInParallel$", "-rehearse.twice", "-rehearse.trials=50")
+	require.False(t, passed)
+	require.Contains(t, out, "differ from the first, and their random numbers were not seeded, since tests run in parallel\n")
 	c.env = append(c.env, "REHEARSE_TWICE=often")
 	out, _ = c.run(t, "^TestChildTwice$")
 	require.Contains(t, out, `REHEARSE_TWICE="often" is neither true nor false`)
