@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 )
 
@@ -154,15 +153,12 @@ func (c *crowd) begin(agent int) (context.Context, *act) {
 	return ctx, a
 }
 
-// wait waits for the last agent, or until those that are left hang.
+// wait waits for the last agent, or until those that are left hang, and then for what
+// they have left behind.
 func (c *crowd) wait() {
-	settle := c.x.longest
-	c.x.longest = c.longest(settle)
-	limit := time.NewTimer(c.x.longest)
-	defer limit.Stop()
-	select {
-	case <-c.done:
-	case <-limit.C:
+	alone := c.x.longest
+	c.x.longest = c.longest(alone)
+	if c.idles(c.x.longest, c.done) {
 		c.mu.Lock()
 		acts := c.x.stage.acts
 		c.mu.Unlock()
@@ -170,19 +166,45 @@ func (c *crowd) wait() {
 			c.x.hangs(a)
 		}
 	}
-	c.x.longest = settle + c.f.Service.longest(c.f.Agents*c.f.actions())
+	c.x.longest = alone
+	c.idles(alone, nil)
 }
 
-// longest is how long the last agent may be at work, where an action alone takes
-// no longer than the horizon.
+// longest is how long an agent may be at work besides its calls at the service, where
+// an action alone takes no longer than the horizon. Those of one process may wait for
+// each other.
 func (c *crowd) longest(horizon time.Duration) time.Duration {
-	calls := c.f.Agents * c.f.actions()
-	attempts := min(max(mostOf(&c.x.a.Policy), 1), 64)
-	if c.x.a.Policy.MaxAttempts == invariants.Unlimited {
-		attempts = 64
+	refused := max(mostOf(&c.x.a.Policy), 64) // times that an action may wait for the service's hint
+	one := horizon + saturated(c.f.Service.Hint, refused) + c.f.Pause
+	if c.f.Shared {
+		return saturated(one, c.f.actions()*c.f.Agents)
 	}
-	one := horizon + saturated(c.f.Service.longest(calls), attempts) + c.f.Pause
-	return c.at[len(c.at)-1] + saturated(min(one, 10*longestTime), c.f.actions())
+	return saturated(one, c.f.actions())
+}
+
+// idles waits until the service has had nobody to serve for so long, all in all; false:
+// done came first. What is at the service takes as long as that takes, which nobody
+// knows beforehand.
+func (c *crowd) idles(d time.Duration, done <-chan struct{}) bool {
+	r := c.reception.Load()
+	for end := r.idled() + d; r.idled() < end; {
+		look := time.NewTimer(d)
+		select {
+		case <-done:
+			look.Stop()
+			return false
+		case <-look.C:
+		}
+	}
+	return true
+}
+
+// saturated is n times d, at most ten years.
+func saturated(d time.Duration, n int) time.Duration {
+	if d > 0 && time.Duration(n) > 10*longestTime/d {
+		return 10 * longestTime
+	}
+	return d * time.Duration(n)
 }
 
 // reached records a call that has reached a double.

@@ -364,31 +364,6 @@ func TestAFleetOfHTTPClients(t *testing.T) {
 	require.NotZero(t, min(load.Service.Refused, load.Service.Answered))
 }
 
-// An agent that never returns is found, and the others are not held against it.
-func TestAnAgentThatHangs(t *testing.T) {
-	n := 0
-	a := homeAdapter()
-	a.Policy.Attempt = 0
-	a.Subject = func(s *Stage) Action {
-		n++
-		hangs := n == 3
-		tool := Tool(s, "weather", nineteen, Errors{trace.Transient: errBusy})
-		return func(ctx context.Context) (any, error) {
-			if hangs {
-				<-ctx.Done()
-				return nil, ctx.Err()
-			}
-			return tool(ctx, "Pune")
-		}
-	}
-	load, err := Simulate(t, Fleet{Adapter: a, Agents: 5})
-	require.NoError(t, err)
-	require.Len(t, load.Broken, 1)
-	require.Equal(t, 3, load.Broken[0].Agent)
-	require.Contains(t, names(load.Broken[0].Findings), "returns")
-	require.Equal(t, 4, load.Ends[trace.ReasonSuccess])
-}
-
 func TestLoadInWords(t *testing.T) {
 	load := Play(t, Fleet{Adapter: forecasterAdapter(forecaster{}), Agents: 300, Arrive: Evenly(3 * time.Second), Service: outage(time.Second, 2*time.Second)})
 	golden(t, "fleet-load", load.String())

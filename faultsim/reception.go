@@ -27,6 +27,8 @@ type reception struct {
 	arrived []*customer // and not yet looked at, in the order of their instants
 	timer   *time.Timer
 	due     time.Duration // when the timer fires; 0: it does not
+	idle    time.Duration // sum of the times in which it had nobody to serve, up to the latest call
+	empty   time.Duration // from when on it has nobody; negative: it has somebody
 
 	refused, throttled, down, left, wasted int
 }
@@ -77,6 +79,9 @@ func (r *reception) arrives(v *customer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v.at = r.now()
+	if r.empty >= 0 {
+		r.idle, r.empty = r.idle+v.at-r.empty, -1
+	}
 	r.arrived = append(r.arrived, v)
 	if len(r.arrived) == 1 {
 		time.AfterFunc(1, r.wake)
@@ -112,6 +117,19 @@ func (r *reception) goOn() {
 	}
 	r.st.until(now)
 	r.wakeAt(now)
+	if r.empty < 0 && len(r.arrived) == 0 && len(r.st.busy) == 0 {
+		r.empty = now
+	}
+}
+
+// idled is for how long the service has had nobody to serve up to now, all in all.
+func (r *reception) idled() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.empty < 0 {
+		return r.idle
+	}
+	return r.idle + r.now() - r.empty
 }
 
 // wakeAt sets the timer for the next answer.

@@ -31,7 +31,9 @@ type Service struct {
 	// Serve is how long a worker takes for one call. Where Drawn is set, it is drawn
 	// by that, such as [Exponential]. Where Times is set, that says it: r is seeded by
 	// the fleet, and waiting is how many calls are in line as the worker begins, so
-	// that a service can slow down under load. What it returns below 0 counts as 0.
+	// that a service can slow down under load. It is called once for each call that a
+	// worker begins, one at a time. What it returns below 0 counts as 0, and above a
+	// year as a year.
 	Serve time.Duration
 	Drawn Distribution[time.Duration]
 	Times func(r *rand.Rand, waiting int) time.Duration
@@ -132,30 +134,3 @@ func (sv *Service) schedule() *Schedule {
 
 // bounded reports whether a call can find no place.
 func (sv *Service) bounded() bool { return sv.Workers > 0 && sv.Queue >= 0 }
-
-// longest is how long one of so many calls that come at once may be under way.
-func (sv *Service) longest(calls int) time.Duration {
-	one := sv.Serve
-	if times := sv.times(); times != nil {
-		r := rand.New(rand.NewPCG(1, 1))
-		for range 1000 {
-			one = max(one, times(r, min(calls, max(sv.Queue, 0))), times(r, 0))
-		}
-		one = 4 * min(one, longestTime)
-	}
-	if sv.Workers == 0 {
-		return one
-	}
-	if sv.bounded() {
-		calls = min(calls, sv.Queue)
-	}
-	return saturated(one, calls/sv.Workers+2)
-}
-
-// saturated is n times d, at most ten years.
-func saturated(d time.Duration, n int) time.Duration {
-	if d > 0 && time.Duration(n) > 10*longestTime/d {
-		return 10 * longestTime
-	}
-	return d * time.Duration(n)
-}

@@ -78,7 +78,7 @@ func (st *station) next() *customer {
 
 func (st *station) start(v *customer, now time.Duration) {
 	st.started++
-	takes := max(st.times(st.waiting), 0)
+	takes := min(max(st.times(st.waiting), 0), longestTime)
 	v.number, v.end = st.started, now+takes
 	st.worked += takes
 	st.waited += now - v.at
