@@ -5,7 +5,8 @@ import "fmt"
 // GilbertElliott is a chain of two states over the attempts of a tool, good and bad,
 // with a share of failures in each: Gilbert (Capacity of a burst-noise channel, BSTJ
 // 39, 1960), and Elliott (Estimates of error rates for codes on burst-noise channels,
-// BSTJ 42, 1963). It remembers its state from one action to the next. The first
+// BSTJ 42, 1963). It goes on with each attempt that the policy has an action make, 256
+// in a row at most, and remembers its state from one action to the next. The first
 // attempt of a trial finds it in either state with the share of time that it spends
 // there.
 type GilbertElliott struct {

@@ -110,6 +110,11 @@ func claimedCounts() []claimedCount {
 
 func only(n, at int) float64 { return within(n, at) * within(at, n) }
 
+// yes is the chance of 1, where the others are 0.
+func yes(p float64) func(n int) float64 {
+	return func(n int) float64 { return p*only(n, 1) + (1-p)*only(n, 0) }
+}
+
 func within(n, most int) float64 {
 	if n > most {
 		return 0
@@ -189,7 +194,7 @@ func TestSharesAreDrawnAsDeclared(t *testing.T) {
 				sample[n] = 1
 			}
 		}
-		require.Less(t, uneven(sample, func(n int) float64 { return p*only(n, 1) + (1-p)*only(n, 0) }), 1.0, "%v", p)
+		require.Less(t, uneven(sample, yes(p)), 1.0, "%v", p)
 	}
 }
 

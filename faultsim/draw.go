@@ -50,6 +50,7 @@ type drawer struct {
 // A drawnTool is what a tool on the stage can do.
 type drawnTool struct {
 	name    string
+	policy  *invariants.Policy
 	most    int     // attempts of one action, by its policy
 	retried []Fault // answers that the policy retries, the plainest first
 	refused []Fault // answers that end the action
@@ -82,7 +83,7 @@ func newDrawer(a *Adapter, tools []*tool) *drawer {
 			}
 		}
 		p := d.p.Of(t.name)
-		dt := drawnTool{name: t.name, most: p.Most(), hints: t.forms(), can: t.can}
+		dt := drawnTool{name: t.name, policy: p, most: p.Most(), hints: t.forms(), can: t.can}
 		dt.failures(p)
 		dt.advised = dt.advises()
 		dt.items = d.itemsOf(t)

@@ -26,7 +26,7 @@ func (d *drawer) modelsOf(a *Adapter, s *Stage) {
 	d.loop = a.Loop
 	p := &a.Loop.Model
 	for _, t := range s.models {
-		m := drawnModel{drawnTool: drawnTool{name: t.name, most: p.Most(), hints: t.forms(), can: t.can}}
+		m := drawnModel{drawnTool: drawnTool{name: t.name, policy: p, most: p.Most(), hints: t.forms(), can: t.can}}
 		m.failures(p)
 		if p.Attempt > 0 {
 			m.hangs(p)

@@ -317,13 +317,13 @@ func latencyAt(d time.Duration) time.Duration { return d.Truncate(100) + 70 }
 func (x *profiled) failures(own, t *source, d *drawer, s *Schedule) {
 	bad := chance(own.of("state"), x.by.Burst.inBad())
 	for i := range s.Actions {
-		var outcomes []bool
-		if outcomes, bad = x.outcomes(own.nth(i), bad); len(outcomes) == 0 {
-			continue
-		}
-		faults := make([]Fault, len(outcomes))
-		for n, failed := range outcomes {
-			faults[n] = x.answer(t.nth(i).of(x.tool.name).nth(n), d, failed, n+1)
+		answers := t.nth(i).of(x.tool.name)
+		answer := func(n int, failed bool) Fault { return x.answer(answers.nth(n), d, failed) }
+		var faults []Fault
+		if x.by.Burst == (GilbertElliott{}) {
+			faults = x.streaks(own.nth(i), answer)
+		} else {
+			faults, bad = x.bursts(own.nth(i), bad, answer)
 		}
 		for len(faults) > 0 && faults[len(faults)-1] == (Fault{}) {
 			faults = faults[:len(faults)-1]
@@ -334,30 +334,20 @@ func (x *profiled) failures(own, t *source, d *drawer, s *Schedule) {
 	}
 }
 
-// outcomes draws which attempts of an action fail, up to those behind which nothing
-// more is called for: as many successes as it needs.
-func (x *profiled) outcomes(t *source, bad bool) (failed []bool, state bool) {
-	if x.by.Burst == (GilbertElliott{}) {
-		for call := range x.calls {
-			n := min(valueOf(t.nth(call), x.by.Streak), longest)
-			failed = append(failed, slices.Repeat([]bool{true}, n)...)
-			failed = append(failed, false)
+// streaks draws the answers of an action: for each success that it needs, the failures
+// before it.
+func (x *profiled) streaks(t *source, answer func(n int, failed bool) Fault) (faults []Fault) {
+	for call := range x.calls {
+		for range min(valueOf(t.nth(call), x.by.Streak), longest) {
+			faults = append(faults, answer(len(faults), true))
 		}
-		return failed, bad
+		faults = append(faults, answer(len(faults), false))
 	}
-	most := min(max(x.tool.most, 1), longest)
-	for call, row := 0, 0; call < x.calls && row < most; {
-		fails, next := x.by.Burst.step(t.nth(len(failed)), bad)
-		failed, bad = append(failed, fails), next
-		if row++; !fails {
-			call, row = call+1, 0
-		}
-	}
-	return failed, bad
+	return faults
 }
 
 // answer draws one answer of the tool.
-func (x *profiled) answer(t *source, d *drawer, failed bool, n int) (f Fault) {
+func (x *profiled) answer(t *source, d *drawer, failed bool) (f Fault) {
 	if failed {
 		f = x.failure(t, d)
 	}

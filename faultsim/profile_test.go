@@ -114,7 +114,7 @@ func TestAProfileIsDrawnAsDeclared(t *testing.T) {
 		sample []int
 		p      float64
 	}{{"throttled", throttled, 0.25}, {"hangs", hung, 0.1}, {"lost", lost, 0.25}, {"hints", hinted, 0.4}, {"cancels", cancelled, 0.2}} {
-		require.Less(t, uneven(c.sample, func(n int) float64 { return c.p*only(n, 1) + (1-c.p)*only(n, 0) }), 1.0, c.what)
+		require.Less(t, uneven(c.sample, yes(c.p)), 1.0, c.what)
 	}
 	require.Less(t, uneven(waits, func(n int) float64 { return within(n, 3) * (1 - only(n, 0)) / 3 }), 1.0)
 	require.Less(t, astray(took, func(x float64) float64 { return 1 - math.Exp(-max(0, x)/2) }), 1.0)
@@ -157,53 +157,6 @@ func failuresOf(faults []Fault) (list []Fault) {
 		}
 	}
 	return list
-}
-
-// A chain of bursts goes on from one action to the next.
-func TestBurstsComeAsTheChainSays(t *testing.T) {
-	chain := BurstsOf(0.2, 4)
-	require.InDelta(t, 0.2, chain.Share(), 1e-9)
-	p := of(Behaviour{Burst: chain})
-	p.Actions = Fixed(MostActions)
-	d := profiler(t, weathered(p))
-	var runs []int
-	failed, first, trials := 0, 0, 0
-	for ; failed < many/4; trials++ {
-		for i, plan := range d.draw(seeded(trialSeed(1, trials))).Actions {
-			faults := failuresOf(plan.Faults["weather"])
-			failed += len(faults)
-			if i == 0 {
-				first += number(len(faults) > 0)
-			} else if len(faults) > 0 {
-				runs = append(runs, len(faults))
-			}
-		}
-	}
-	rare(t, "a trial that begins with a failure", first, float64(trials), 0.2)
-	// A trial has as many successes as actions; before the first one come four failures
-	// in a fifth of the trials, and behind each four with the chance of ToBad.
-	perTrial := 0.2*4 + (MostActions-1)*chain.ToBad*4
-	require.InDelta(t, perTrial, float64(failed)/float64(trials), 0.1)
-	require.Less(t, uneven(runs, func(n int) float64 {
-		if n == 0 {
-			return 0
-		}
-		return 0.25 * math.Pow(0.75, float64(n-1))
-	}), 1.0, "a burst ends with the chance of a quarter")
-
-	within := BurstsOf(0.5, 5)
-	same, pairs := 0, 0
-	within.Bad = 0.5 // so that an action can end within a bad time
-	d = profiler(t, weathered(&Profile{Actions: Fixed(2), Tools: map[string]Behaviour{Main: {Burst: within}}}))
-	for n := range many / 10 {
-		s := d.draw(seeded(trialSeed(2, n)))
-		if len(s.Actions[0].Faults["weather"]) > 0 {
-			if pairs++; len(s.Actions[1].Faults["weather"]) > 0 {
-				same++
-			}
-		}
-	}
-	require.Greater(t, float64(same)/float64(pairs), within.Share()*1.2, "failures come near others")
 }
 
 func TestWhatAProfileDrawsFitsAndReadsBack(t *testing.T) {
