@@ -232,11 +232,11 @@ func (r *record) failures() (Distribution[int], GilbertElliott) {
 	free := criterion(float64(len(byPlace)), n, places)
 	switch {
 	case chain < same && chain < free && after[rowSuccess].failed > 0 && after[rowFailure].succeeded > 0:
-		return nil, GilbertElliott{ToBad: digits(after[rowSuccess].share()), ToGood: digits(1 - after[rowFailure].share()), Bad: 1}
+		return nil, GilbertElliott{ToBad: digits(after[rowSuccess].share()), ToGood: remainder(after[rowFailure].share()), Bad: 1}
 	case free < same || overall.succeeded == 0:
 		return lengths(byPlace), GilbertElliott{}
 	}
-	return Geometric(digits(1 - overall.share())), GilbertElliott{}
+	return Geometric(remainder(overall.share())), GilbertElliott{}
 }
 
 // lengths is the distribution of streaks in which the chance to fail depends on the
@@ -292,9 +292,23 @@ func digits(x float64) float64 {
 	if x == 0 {
 		return 0
 	}
-	unit := math.Pow(10, 2-math.Floor(math.Log10(math.Abs(x))))
+	unit := threeDigits(x)
 	return math.Round(x*unit) / unit
 }
+
+// remainder is what a share leaves of 1, with three digits of the smaller of both: so
+// what is rare is not rounded away.
+func remainder(share float64) float64 {
+	rest := 1 - share
+	if share == 0 || rest == 0 {
+		return rest
+	}
+	unit := threeDigits(min(share, rest))
+	return math.Round(rest*unit) / unit
+}
+
+// threeDigits is the power of ten that leaves x with three digits before the point.
+func threeDigits(x float64) float64 { return math.Pow(10, 2-math.Floor(math.Log10(math.Abs(x)))) }
 
 // digitsOf is the time with three digits.
 func digitsOf(d time.Duration) time.Duration {

@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -103,6 +104,25 @@ func TestBurstsAreToldFromStreaks(t *testing.T) {
 
 	never := fitted(t, 10, Behaviour{})
 	require.Equal(t, Behaviour{}, never)
+}
+
+// However rare failures are, or successes, they are in what is fitted and in its code.
+func TestWhatIsRareIsFitted(t *testing.T) {
+	for want, failed := range map[string]int{"0.99999": 1, "0.9996": 40, "0.99877": 123, "0.88": 12_000, "0.12": 88_000, "0.0004": 99_960} {
+		// Failures in rows as long as chance makes them.
+		var r record
+		source := seeded(1)
+		for left := failed; left > 0 || len(r.row) < many; {
+			if o := rowSuccess; left > 0 && fraction(source) < float64(left)/float64(many-len(r.row)) {
+				r.row, left = append(r.row, rowFailure), left-1
+			} else {
+				r.row = append(r.row, o)
+			}
+		}
+		streak, chain := r.failures()
+		require.Zero(t, chain)
+		require.Equal(t, "faultsim.Geometric("+want+")", fmt.Sprintf("%#v", streak))
+	}
 }
 
 func TestTheFamilyOfLatenciesIsFoundAgain(t *testing.T) {
