@@ -65,19 +65,19 @@ func (c *climate) waits(is func(name string) bool, at time.Duration) (wait time.
 	return wait
 }
 
-// tokens is what the buckets make of attempts at the instants, of which those in an
-// outage do not reach them: the wait of the last one, and when each has a token next.
-func (pl *player) tokens(path []time.Duration) (wait time.Duration, next []time.Duration) {
+// tokens is when each bucket has a token next, behind attempts at the instants, of
+// which those in an outage do not reach it.
+func (pl *player) tokens(path []time.Duration) (next []time.Duration) {
 	c := climate{s: pl.sched}
 	for _, at := range path {
-		if wait = 0; !pl.outage(at) {
-			wait = c.waits(func(name string) bool { return name == Main }, at)
+		if !pl.outage(at) {
+			c.waits(isMain, at)
 		}
 	}
 	for i := range c.levels {
 		next = append(next, c.levels[i].next(&pl.sched.Buckets[i]))
 	}
-	return wait, next
+	return next
 }
 
 // bucket reads "bucket TOOL N every=".

@@ -28,6 +28,36 @@ func TestABucketInAnOutage(t *testing.T) {
 		seen(t, askingAt(0, time.Second, 2*time.Second, 12*time.Second), s))
 }
 
+// What a bucket refuses uses up nothing of a quota.
+func TestABucketGoesBeforeAQuota(t *testing.T) {
+	s := Schedule{Quotas: []Quota{{Main, 2, time.Minute}}, Buckets: []Bucket{{Main, 1, 10 * time.Second}}}
+	require.Equal(t, []trace.Outcome{up, over(9 * time.Second), over(8 * time.Second), up, over(39 * time.Second), up},
+		seen(t, askingAt(0, time.Second, 2*time.Second, 10*time.Second, 21*time.Second, time.Minute), s))
+}
+
+// What a call finds is what was expected of it, whatever came before.
+func TestThePlayerFindsTheClimateOfTheStage(t *testing.T) {
+	draw := seeded(1)
+	some := func(n int) time.Duration { return time.Duration(1+below(draw, n)) * time.Second }
+	found := map[trace.Class]int{}
+	for range 500 {
+		from := some(20)
+		s := Schedule{
+			Outages: []Outage{{Main, from, from + some(10), trace.Transient}},
+			Quotas:  []Quota{{Main, 1 + below(draw, 5), some(20)}},
+			Buckets: []Bucket{{Main, 1 + below(draw, 3), some(5)}, {Main, 1 + below(draw, 3), some(5)}},
+		}
+		c, pl, at := climate{s: &s}, player{sched: &s}, time.Duration(0)
+		for n := 1; n <= 20; n++ {
+			f := c.faultAt(at, isMain, Fault{})
+			require.Equal(t, f, pl.spell(Fault{}, n, at), "call %d at %v of\n%s", n, at, s)
+			found[f.class()]++
+			at += some(3)
+		}
+	}
+	require.Greater(t, min(found[trace.OK], found[trace.Transient], found[trace.Throttled]), 500)
+}
+
 func TestABucketReadsBackAndShrinks(t *testing.T) {
 	const text = "rehearse schedule 1\naction\nbucket \"a b\" 3 every=200ms\n"
 	s, err := Parse(text)

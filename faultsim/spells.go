@@ -20,7 +20,8 @@ type Outage struct {
 
 // A Quota is what a tool grants: N calls in each window of Per, counted from
 // the begin of the first action. What is over it is throttled and asks for a
-// wait until the window ends. Calls that arrive in an outage are not counted.
+// wait until the window ends. Calls that arrive in an outage, or that a bucket
+// refuses, are not counted.
 type Quota struct {
 	Tool string // Main: the adapter's first tool
 	N    int
@@ -98,18 +99,24 @@ func (c *climate) faultAt(at time.Duration, is func(name string) bool, f Fault) 
 			return f.despite(Fault{Class: o.Class})
 		}
 	}
-	over := f
+	return c.limited(at, is, f)
+}
+
+// limited is what the buckets and the quotas of the tool do to a call that arrives at
+// the instant. What a bucket refuses does not reach a quota, and uses nothing of it up.
+func (c *climate) limited(at time.Duration, is func(name string) bool, f Fault) Fault {
+	if wait := c.waits(is, at); wait > 0 {
+		c.empty = true
+		return f.despite(Throttle(wait))
+	}
+	limited := f
 	for i := range c.s.Quotas {
 		if q := &c.s.Quotas[i]; is(q.Tool) && !c.grants(i, q, at) {
 			c.over = true
-			over = f.despite(q.over(at))
+			limited = f.despite(q.over(at))
 		}
 	}
-	if wait := c.waits(is, at); wait > 0 {
-		c.empty = true
-		over = f.despite(Fault{Class: trace.Throttled, Hint: wait})
-	}
-	return over
+	return limited
 }
 
 // expires reports whether a credential that was issued at the instant has
@@ -228,26 +235,16 @@ func (pl *player) spell(f Fault, n int, at time.Duration) Fault {
 			return f.despite(Fault{Class: pl.sched.Outages[i].Class})
 		}
 	}
-	for i := range pl.sched.Quotas {
-		q := &pl.sched.Quotas[i]
-		if q.Tool != Main {
-			continue
-		}
-		granted := true
-		for _, earlier := range pl.path {
-			if !pl.outage(earlier) {
-				granted = c.grants(i, q, earlier)
-			}
-		}
-		if !granted {
-			f = f.despite(q.over(at))
+	for _, earlier := range pl.path[:n-1] {
+		if !pl.outage(earlier) {
+			c.limited(earlier, isMain, Fault{})
 		}
 	}
-	if wait, _ := pl.tokens(pl.path); wait > 0 {
-		f = f.despite(Throttle(wait))
-	}
-	return f
+	return c.limited(at, isMain, f)
 }
+
+// isMain: a player knows of no tool but the main one.
+func isMain(name string) bool { return name == Main }
 
 func (pl *player) down(i int, at time.Duration) bool {
 	o := &pl.sched.Outages[i]
@@ -283,8 +280,7 @@ func (pl *player) changes(lo, hi time.Duration) []time.Duration {
 	for i := range pl.sched.Quotas {
 		add(pl.sched.Quotas[i].end(lo))
 	}
-	_, tokens := pl.tokens(pl.path)
-	for _, at := range tokens {
+	for _, at := range pl.tokens(pl.path) {
 		add(at)
 	}
 	for _, at := range pl.sched.Expiries {
