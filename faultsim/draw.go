@@ -248,7 +248,7 @@ func (d *drawer) perils(t *source, s *Schedule) {
 func (d *drawer) plan(t *source) Plan {
 	p := Plan{Faults: map[string][]Fault{}}
 	for i := range d.tools {
-		if faults := d.streak(t.of(d.tools[i].name), &d.tools[i]); len(faults) > 0 {
+		if faults := d.streak(t.double(d.tools[i].name), &d.tools[i]); len(faults) > 0 {
 			p.Faults[d.tools[i].name] = faults
 		}
 	}

@@ -14,7 +14,7 @@ func (d *drawer) advise(t *source, s *Schedule) {
 		}
 		for i := range s.Actions {
 			for k := range s.Actions[i].Faults[tool.name] {
-				t := t.nth(i).of(tool.name).nth(k)
+				t := t.nth(i).double(tool.name).nth(k)
 				f := &s.Actions[i].Faults[tool.name][k]
 				g := *f
 				g.Advice = trace.AdviceRetry

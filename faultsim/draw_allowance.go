@@ -81,13 +81,14 @@ func (d *drawer) use(t *source, mood int) Plan {
 	}
 	for i := range d.tools {
 		tool := &d.tools[i]
+		own := t.double(tool.name)
 		var f Fault
 		n := 1
 		if mood > 1 && len(tool.retried) > 0 {
-			f, n = tool.retried[below(t, len(tool.retried))], max(1, min(tool.most, 16))
+			f, n = tool.retried[below(own, len(tool.retried))], max(1, min(tool.most, 16))
 		}
-		if !f.Hang && coin(t) {
-			f.Latency = d.latency(t)
+		if !f.Hang && coin(own) {
+			f.Latency = d.latency(own)
 		}
 		if f != (Fault{}) {
 			p.Faults[tool.name] = slices.Repeat([]Fault{f}, n)

@@ -99,7 +99,7 @@ func (d *drawer) forBreaker(t *source) Schedule {
 	if d.breaker.Lease > 0 && coin(t) {
 		return d.clinging(t)
 	}
-	d.calm(t, &s)
+	d.calm(t.of("calm"), &s)
 	return s
 }
 
@@ -112,8 +112,8 @@ func (d *drawer) clinging(t *source) Schedule {
 		callers = b.Window
 	}
 	s := Schedule{AtOnce: true}
-	for range callers {
-		s.Actions = append(s.Actions, d.failing(t))
+	for n := range callers {
+		s.Actions = append(s.Actions, d.failing(t.nth(n)))
 	}
 	name := d.tools[0].name
 	if b.Tool != "" {
@@ -155,9 +155,10 @@ func (d *drawer) failing(t *source) Plan {
 		if d.breaker.Tool != "" && tool.name != d.breaker.Tool || len(list) == 0 {
 			continue
 		}
-		f := list[below(t, len(list))]
-		if !f.Hang && coin(t) {
-			f.Latency = d.latency(t)
+		own := t.double(tool.name)
+		f := list[below(own, len(list))]
+		if !f.Hang && coin(own) {
+			f.Latency = d.latency(own)
 		}
 		p.Faults[tool.name] = slices.Repeat([]Fault{f}, max(1, min(tool.most, 16)))
 	}

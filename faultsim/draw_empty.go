@@ -9,7 +9,7 @@ func (d *drawer) empties(t *source, s *Schedule) {
 			continue
 		}
 		for i := range s.Actions {
-			if faults := s.Actions[i].Faults; len(faults[tool.name]) < longestGarnished && oneIn(t.nth(i).of(tool.name), 2) {
+			if faults := s.Actions[i].Faults; len(faults[tool.name]) < longestGarnished && oneIn(t.nth(i).double(tool.name), 2) {
 				faults[tool.name] = append(faults[tool.name], Fault{Empty: true})
 			}
 		}

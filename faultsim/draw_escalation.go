@@ -27,7 +27,7 @@ func (d *drawer) turn(t *source) Schedule {
 	s := Schedule{Actions: make([]Plan, d.row+1+below(t, turnActions-d.row))}
 	for i := range s.Actions {
 		if !oneIn(t, 2) {
-			s.Actions[i] = d.losing(t)
+			s.Actions[i] = d.losing(t.nth(i))
 		}
 	}
 	s.AtOnce = oneIn(t, 3)
@@ -39,12 +39,13 @@ func (d *drawer) losing(t *source) Plan {
 	p := Plan{Faults: map[string][]Fault{}}
 	for i := range d.tools {
 		tool := &d.tools[i]
+		own := t.double(tool.name)
 		list, n := tool.refused, 1
-		if len(list) == 0 || len(tool.retried) > 0 && coin(t) {
+		if len(list) == 0 || len(tool.retried) > 0 && coin(own) {
 			list, n = tool.retried, max(1, min(tool.most, 16))
 		}
 		if len(list) > 0 {
-			p.Faults[tool.name] = slices.Repeat([]Fault{list[below(t, len(list))]}, n)
+			p.Faults[tool.name] = slices.Repeat([]Fault{list[below(own, len(list))]}, n)
 		}
 	}
 	return p

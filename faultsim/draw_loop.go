@@ -71,14 +71,14 @@ func (d *drawer) forLoop(t *source) Schedule {
 	for i := range s.Actions {
 		s.Actions[i] = d.plan(t.nth(i))
 		for k := range d.models {
-			if turns := d.models[k].turns(t.nth(i).of(d.models[k].name), d); len(turns) > 0 {
+			if turns := d.models[k].turns(t.nth(i).double(d.models[k].name), d); len(turns) > 0 {
 				s.Actions[i].Faults[d.models[k].name] = turns
 			}
 		}
 	}
 	for i := range s.Actions {
 		for _, name := range d.approvers {
-			if leave := d.answers(t.nth(i).of(name), &s.Actions[i]); len(leave) > 0 {
+			if leave := d.answers(t.nth(i).double(name), &s.Actions[i]); len(leave) > 0 {
 				s.Actions[i].Faults[name] = leave
 			}
 		}
@@ -90,7 +90,7 @@ func (d *drawer) forLoop(t *source) Schedule {
 	d.empties(t.of("empties"), &s)
 	d.records(t.of("records"), &s)
 	for k := range d.models {
-		d.speech(t.of("speech").of(d.models[k].name), &d.models[k], &s)
+		d.speech(t.of("speech").double(d.models[k].name), &d.models[k], &s)
 	}
 	if down := t.of("down"); d.loop.PerTool+d.loop.EscalateAfter > 0 && oneIn(down, 5) {
 		d.down(down, &s.Actions[0])
@@ -110,9 +110,9 @@ func (d *drawer) down(t *source, p *Plan) {
 		}
 	}
 	for k := range d.models {
-		turns := make([]Fault, 1, loopTurns)
-		for range 1 + below(t, loopTurns-1) {
-			turns = append(turns, Fault{Move: [...]Move{MoveChange, MoveChange, MoveChange, MoveAgain}[below(t, 4)]})
+		own, turns := t.double(d.models[k].name), make([]Fault, 1, loopTurns)
+		for range 1 + below(own, loopTurns-1) {
+			turns = append(turns, Fault{Move: [...]Move{MoveChange, MoveChange, MoveChange, MoveAgain}[below(own, 4)]})
 		}
 		p.Faults[d.models[k].name] = turns
 	}

@@ -170,7 +170,7 @@ func (d *drawer) byProfile(t *source) Schedule {
 	}
 	s.AtOnce = len(s.Actions) > 1 && chance(t.of("at once"), p.AtOnce)
 	for _, x := range p.tools {
-		own := t.of(x.tool.name)
+		own := t.double(x.tool.name)
 		x.failures(own.of("faults"), t, d, &s)
 		x.spells(own, d, &s)
 	}
@@ -187,7 +187,7 @@ func (d *drawer) swarmedProfile(t *source) *drawer {
 	one.off = switches(t.bits(8)) & allSwitches
 	dp.tools = slices.Clone(dp.tools)
 	for i, x := range dp.tools {
-		own, c := t.of(x.tool.name), *x
+		own, c := t.double(x.tool.name), *x
 		c.faults, c.weights = nil, nil
 		for n, f := range x.faults {
 			if coin(own) {
@@ -317,7 +317,7 @@ func latencyAt(d time.Duration) time.Duration { return d.Truncate(100) + 70 }
 func (x *profiled) failures(own, t *source, d *drawer, s *Schedule) {
 	bad := chance(own.of("state"), x.by.Burst.inBad())
 	for i := range s.Actions {
-		answers := t.nth(i).of(x.tool.name)
+		answers := t.nth(i).double(x.tool.name)
 		answer := func(n int, failed bool) Fault { return x.answer(answers.nth(n), d, failed) }
 		var faults []Fault
 		if x.by.Burst == (GilbertElliott{}) {

@@ -12,13 +12,13 @@ import (
 func (d *drawer) forServed(t *source) Schedule {
 	s := Schedule{Actions: make([]Plan, 2+below(t, 4))}
 	for i := range s.Actions {
-		s.Actions[i] = d.servedCall(t, i)
+		s.Actions[i] = d.servedCall(t.nth(i), i)
 	}
 	if s.AtOnce = coin(t); s.AtOnce && coin(t) {
-		d.dwell(t, &s.Actions[0])
+		d.dwell(t.of("dwell"), &s.Actions[0])
 	}
 	if d.crashes && oneIn(t, 2) {
-		d.dies(t, &s)
+		d.dies(t.of("death"), &s)
 	}
 	return s
 }
@@ -53,7 +53,7 @@ func (d *drawer) dies(t *source, s *Schedule) {
 func (d *drawer) servedCall(t *source, i int) Plan {
 	p := Plan{Faults: map[string][]Fault{}}
 	if d.repeats.By == invariants.ByKey {
-		d.ask(t, &p)
+		d.ask(t.of("key"), &p)
 	}
 	if i > 0 && oneIn(t, 2) {
 		p.After = d.lull(t)
@@ -62,11 +62,11 @@ func (d *drawer) servedCall(t *source, i int) Plan {
 		return p
 	}
 	for n := range d.tools {
-		if faults := d.servedFaults(t, &d.tools[n]); len(faults) > 0 {
+		if faults := d.servedFaults(t.double(d.tools[n].name), &d.tools[n]); len(faults) > 0 {
 			p.Faults[d.tools[n].name] = faults
 		}
 	}
-	d.departs(t, &p)
+	d.departs(t.of("departs"), &p)
 	return p
 }
 
@@ -103,7 +103,7 @@ func (d *drawer) lull(t *source) time.Duration {
 func (d *drawer) servedFaults(t *source, tool *drawnTool) []Fault {
 	faults := make([]Fault, below(t, 4))
 	for n := range faults {
-		f := &faults[n]
+		f, t := &faults[n], t.nth(n)
 		if all := slices.Concat(tool.retried, tool.refused); len(all) > 0 && coin(t) {
 			*f = all[below(t, len(all))]
 		} else if coin(t) {
@@ -136,8 +136,8 @@ func (d *drawer) dwell(t *source, p *Plan) {
 // departs draws that the caller leaves: at once, or while a tool below is at
 // work. It does so wherever one never answers, since nobody else need end that.
 func (d *drawer) departs(t *source, p *Plan) {
-	hangs := p.hangs()
-	if !hangs && !oneIn(t, 3) {
+	leaves, hangs := oneIn(t, 3), p.hangs()
+	if !hangs && !leaves {
 		return
 	}
 	at := odd(time.Duration(1+below(t, 256)) * 10 * time.Millisecond)

@@ -45,17 +45,18 @@ func (d *drawer) wave(t *source) Schedule {
 		if len(tool.retried) == 0 {
 			continue
 		}
-		f := tool.retried[below(t, len(tool.retried))]
-		if !f.Hang && len(tool.hints) > 0 && coin(t) {
+		own := t.double(tool.name)
+		f := tool.retried[below(own, len(tool.retried))]
+		if !f.Hang && len(tool.hints) > 0 && coin(own) {
 			hinted := f
-			hinted.Hint, hinted.Form = d.hint(t, 1), tool.hints[below(t, len(tool.hints))]
+			hinted.Hint, hinted.Form = d.hint(own, 1), tool.hints[below(own, len(tool.hints))]
 			if tool.can(&hinted) {
 				f = hinted
 			}
 		}
 		n := max(1, min(tool.most, 16))
-		if coin(t) {
-			n = 1 + below(t, n)
+		if coin(own) {
+			n = 1 + below(own, n)
 		}
 		one.Faults[tool.name] = slices.Repeat([]Fault{f}, n)
 	}

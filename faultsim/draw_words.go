@@ -18,7 +18,7 @@ func (d *drawer) garnish(t *source, s *Schedule) {
 			if len(faults) > longestGarnished {
 				continue // an overflow needs plain failures, and many
 			}
-			own := t.nth(i).of(tool.name)
+			own := t.nth(i).double(tool.name)
 			for n := range faults {
 				f, t := &faults[n], own.nth(n)
 				if !f.Hang && f.class() != trace.OK && d.may(words) && oneIn(t, 3) {

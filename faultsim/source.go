@@ -56,6 +56,10 @@ func (t *source) of(name string) *source {
 	return seeded(scramble(t.seed ^ h))
 }
 
+// double is the source for the tool, model or approver of the name, which may be that
+// of anything else.
+func (t *source) double(name string) *source { return t.of("double").of(name) }
+
 // nth is the source for what has the number, within this address.
 func (t *source) nth(n int) *source {
 	if t.shared() {

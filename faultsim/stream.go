@@ -75,7 +75,7 @@ func (d *drawer) streams(t *source, s *Schedule) {
 			if len(faults) > longestGarnished {
 				continue
 			}
-			t := t.nth(i).of(tool.name)
+			t := t.nth(i).double(tool.name)
 			for n := range faults {
 				d.stream(t.nth(n), tool, &faults[n])
 			}

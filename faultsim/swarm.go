@@ -30,12 +30,12 @@ func (d *drawer) swarmed(t *source) *drawer {
 	one.off = switches(t.bits(8)) & allSwitches
 	one.tools = slices.Clone(d.tools)
 	for i := range one.tools {
-		one.tools[i].swarm(t.of(one.tools[i].name))
+		one.tools[i].swarm(t.double(one.tools[i].name))
 	}
 	one.models = slices.Clone(d.models)
 	for i := range one.models {
 		m := &one.models[i]
-		m.swarm(t.of(m.name))
+		m.swarm(t.double(m.name))
 	}
 	return &one
 }

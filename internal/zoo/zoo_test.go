@@ -37,9 +37,10 @@ func TestKillTable(t *testing.T) {
 
 // chancy lists the subjects whose trace chance decides, and why.
 var chancy = map[string]string{
-	"stack-in-the-observation": "the stack has the number of the goroutine",
-	"hedges-without-limit":     "what loses is told at the instant of the end",
-	"session-closed-for-all":   "two callers dial at one instant",
+	"stack-in-the-observation":  "the stack has the number of the goroutine",
+	"hedges-without-limit":      "what loses is told at the instant of the end",
+	"session-closed-for-all":    "two callers dial at one instant",
+	"loop-sibling-left-at-work": "two calls of one turn are made and answered at one instant",
 
 	"retry-counted-in-two-layers": "two records are written at one instant, by goroutines",
 }
@@ -112,11 +113,13 @@ var sharper = map[string][]string{
 	"reply-kept":              {"conversation-taken"},
 	"no-spin":                 {"stop-after-success", "attempts-bounded"},
 
-	// A call that was not offered counts as one that failed, an order that is obeyed
+	// A call that was not offered counts as one that failed, and so does one whose
+	// arguments are no JSON, an order that is obeyed
 	// changes arguments, and the words of an error may have a secret in them.
-	"tools-offered":  {"result-marked"},
-	"order-ignored":  {"one-key", "same-arguments"},
-	"user-raw-error": {"user-secret"},
+	"tools-offered":   {"result-marked"},
+	"arguments-whole": {"result-marked", "failures-escalate"},
+	"order-ignored":   {"one-key", "same-arguments"},
+	"user-raw-error":  {"user-secret"},
 
 	// A model without a time never returns, and one that is left at work is asked again
 	// before it has answered.
