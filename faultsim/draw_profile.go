@@ -252,54 +252,6 @@ func (d *drawer) endings(t *source, s *Schedule, i int) {
 	}
 }
 
-// leaves draws when the caller leaves. Of the phases of an attempt it takes one of the
-// main tool's.
-func (d *drawer) leaves(t *source, plan *Plan) {
-	c := d.declared.Cancel
-	if c.At != nil {
-		plan.Cancel = odd(max(1, timeOf(t, c.At)))
-		return
-	}
-	when := c.When
-	if len(when) == 0 {
-		when = Moments()
-	}
-	m := when[below(t, len(when))]
-	switch {
-	case m == MomentBefore:
-		plan.Cancel = -1
-		return
-	case m == MomentAnywhere || len(d.tools) == 0:
-		plan.Cancel = d.moment(t)
-		return
-	}
-	name := d.tools[0].name
-	faults := plan.Faults[name]
-	if len(faults) == 0 {
-		faults = []Fault{{Latency: latencyAt(time.Millisecond)}}
-	}
-	n := below(t, len(faults))
-	plan.Faults[name] = faults
-	faults[n].Cancel = d.phase(t, m, &faults[n], n+1)
-}
-
-// phase draws an instant in the phase of attempt n, from its arrival.
-func (d *drawer) phase(t *source, m Moment, f *Fault, n int) time.Duration {
-	answer := d.seen(f)
-	_, hi := d.p.Backoff.Window(n, 0)
-	wait := max(hi, f.Hint)
-	beside := [...]time.Duration{-1, 1}[below(t, 2)]
-	switch m {
-	case MomentInFlight:
-		return odd(max(1, time.Duration(fraction(t)*float64(answer))))
-	case MomentAtAnswer:
-		return odd(max(1, answer+beside))
-	case MomentInWait:
-		return odd(max(1, answer+1+time.Duration(fraction(t)*float64(wait))))
-	}
-	return odd(max(1, answer+wait+beside))
-}
-
 // longestDrawn is the longest time that a profile draws: sums of some are still within
 // the year that a trial plays.
 const longestDrawn = longestTime / 4

@@ -129,16 +129,18 @@ type Restarts struct {
 	Down  Distribution[time.Duration] // until the next one begins; nil: a second
 }
 
-// A Moment is a phase of an action in which its caller can leave.
+// A Moment is a phase of an action in which its caller can leave. Of an attempt it is
+// one of the main tool's that has the phase: one that answers at once has no flight,
+// and the last one no wait.
 type Moment string
 
 const (
 	MomentBefore   Moment = "before"    // the action begins
 	MomentInFlight Moment = "in-flight" // evenly between the arrival of an attempt and its answer
 	MomentAtAnswer Moment = "at-answer" // a nanosecond before or after an answer
-	MomentInWait   Moment = "in-wait"   // evenly in the longest wait of the backoff behind an answer
+	MomentInWait   Moment = "in-wait"   // evenly in the longest wait behind an answer
 	MomentAtNext   Moment = "at-next"   // a nanosecond before or after the end of that wait
-	MomentAnywhere Moment = "anywhere"  // evenly over the time that the policy gives an action
+	MomentAnywhere Moment = "anywhere"  // evenly over the time that the action takes with what is drawn of its tools, where each wait is the longest
 )
 
 // Moments are all of them.
@@ -148,8 +150,11 @@ func Moments() []Moment {
 
 // Cancels are callers that leave.
 type Cancels struct {
-	Share float64  // of the actions
-	When  []Moment // each as often as the others; nil: all of them
+	// Share is of the actions. Where one has none of the moments in When, such as a
+	// wait where nothing fails, its caller stays: then it is the share of those that
+	// have one.
+	Share float64
+	When  []Moment // each that the action has as often as the others; nil: all of them
 
 	// At is in place of When: the time from the action's begin.
 	At Distribution[time.Duration]

@@ -317,43 +317,6 @@ func TestHintsAreOfTheClassesThatAsk(t *testing.T) {
 	}
 }
 
-func TestAProfileCancelsInEachPhase(t *testing.T) {
-	p := of(Behaviour{Streak: Fixed(1), Latency: Uniform(time.Second, 2*time.Second), Classes: Weights{trace.Transient: 1}})
-	counts := map[Moment]int{}
-	for _, m := range Moments() {
-		p.Cancel = Cancels{Share: 1, When: []Moment{m}}
-		d := profiler(t, weathered(p))
-		for n := range 500 {
-			plan := d.draw(seeded(trialSeed(1, n))).Actions[0]
-			for i, f := range plan.Faults["weather"] {
-				if f.Cancel == 0 {
-					continue
-				}
-				_, hi := d.p.Backoff.Window(i+1, 0)
-				switch beyond := f.Cancel - f.Latency; {
-				case beyond == 1 || beyond == -1:
-					counts[MomentAtAnswer]++
-				case beyond < 0:
-					counts[MomentInFlight]++
-				case beyond == hi+1 || beyond == hi-1:
-					counts[MomentAtNext]++
-				case beyond < hi+10:
-					counts[MomentInWait]++
-				}
-			}
-			switch {
-			case plan.Cancel < 0:
-				counts[MomentBefore]++
-			case plan.Cancel > 0:
-				counts[MomentAnywhere]++
-			}
-		}
-	}
-	for _, m := range Moments() {
-		require.InDelta(t, 500, counts[m], 10, "%s: %v", m, counts)
-	}
-}
-
 func TestEachPageHasAStreakOfItsOwn(t *testing.T) {
 	a := weathered(of(Behaviour{Streak: Fixed(1), Classes: Weights{trace.Transient: 1}}))
 	a.Pages = 3
