@@ -10,16 +10,24 @@ import (
 	"github.com/rehearse-go/rehearse/trace"
 )
 
-// leavings draws many actions whose callers leave at one of the moments. Each fails
-// once, and is answered after a tenth of a second; an answer takes a second.
-func leavings(t *testing.T, share float64, when ...Moment) []Plan {
+// leaving is a profile whose callers leave. An action fails once, and is answered after
+// a tenth of a second; an answer takes a second.
+func leaving(t *testing.T, share float64, when ...Moment) *drawer {
 	t.Helper()
 	p := of(Behaviour{Streak: Fixed(1), Latency: Constant(time.Second), Classes: Weights{trace.Transient: 1}})
 	p.Cancel = Cancels{Share: share, When: when}
-	d := profiler(t, weathered(p))
+	return profiler(t, weathered(p))
+}
+
+// leavings draws many callers that leave at the moment.
+func leavings(t *testing.T, when Moment) []Plan {
+	t.Helper()
+	stays := leaving(t, 0).draw(seeded(1)).Actions[0]
+	d := leaving(t, 1, when)
 	list := make([]Plan, many)
 	for n := range list {
-		list[n] = d.draw(seeded(trialSeed(1, n))).Actions[0]
+		list[n] = stays.clone()
+		d.leaves(seeded(trialSeed(1, n)), &list[n])
 	}
 	return list
 }
@@ -45,7 +53,7 @@ func evenly(x float64) float64 { return min(max(x, 0), 1) }
 func TestCallersLeaveEvenlyInFlight(t *testing.T) {
 	var attempts []int
 	var at []float64
-	for _, p := range leavings(t, 1, MomentInFlight) {
+	for _, p := range leavings(t, MomentInFlight) {
 		n, d := left(p)
 		attempts, at = append(attempts, n), append(at, d.Seconds()/answered.Seconds())
 	}
@@ -55,7 +63,7 @@ func TestCallersLeaveEvenlyInFlight(t *testing.T) {
 
 func TestCallersLeaveEvenlyInTheWait(t *testing.T) {
 	var at []float64
-	for _, p := range leavings(t, 1, MomentInWait) {
+	for _, p := range leavings(t, MomentInWait) {
 		n, d := left(p) // no wait follows the last attempt
 		at = append(at, (d-answered).Seconds()/backoff.Seconds()+float64(n))
 	}
@@ -65,7 +73,7 @@ func TestCallersLeaveEvenlyInTheWait(t *testing.T) {
 // Behind the last answer there is nobody to leave.
 func TestCallersLeaveBesideAnAnswer(t *testing.T) {
 	var first, before []int
-	for _, p := range leavings(t, 1, MomentAtAnswer) {
+	for _, p := range leavings(t, MomentAtAnswer) {
 		n, d := left(p)
 		if first = append(first, number(n == 0)); n == 0 {
 			before = append(before, beside(d, answered))
@@ -79,7 +87,7 @@ func TestCallersLeaveBesideAnAnswer(t *testing.T) {
 
 func TestCallersLeaveBesideTheNextAttempt(t *testing.T) {
 	var before []int
-	for _, p := range leavings(t, 1, MomentAtNext) {
+	for _, p := range leavings(t, MomentAtNext) {
 		n, d := left(p)
 		before = append(before, beside(d, answered+backoff)+2*n)
 	}
@@ -100,7 +108,7 @@ func beside(d, at time.Duration) int {
 
 func TestCallersLeaveEvenlyAnywhere(t *testing.T) {
 	var at []float64
-	for _, p := range leavings(t, 1, MomentAnywhere) {
+	for _, p := range leavings(t, MomentAnywhere) {
 		at = append(at, p.Cancel.Seconds()/(2*answered+backoff).Seconds())
 	}
 	require.Less(t, astray(at, evenly), 1.0)
@@ -109,7 +117,9 @@ func TestCallersLeaveEvenlyAnywhere(t *testing.T) {
 // Each moment comes as often as the others, and in the share of actions.
 func TestCallersLeaveAtAllMomentsAlike(t *testing.T) {
 	var leave, when []int
-	for _, p := range leavings(t, 0.3) {
+	d := leaving(t, 0.3)
+	for n := range many {
+		p := d.draw(seeded(trialSeed(1, n))).Actions[0]
 		n, d := left(p)
 		leave = append(leave, number(p.Cancel != 0 || n >= 0))
 		switch beyond := d - answered; {

@@ -326,16 +326,15 @@ func TestEachPageHasAStreakOfItsOwn(t *testing.T) {
 
 func TestBatchesOfAProfileFailInTheirItems(t *testing.T) {
 	a := batchAdapter(nil)
-	a.Profile = of(Behaviour{Streak: Geometric(0.5), Partial: 0.4, Classes: Weights{trace.Transient: 1}})
+	a.Profile = of(Behaviour{Streak: Fixed(20), Partial: 0.4, Classes: Weights{trace.Transient: 1}})
 	d := profiler(t, a)
-	partial, failed := 0, 0
-	for n := range draws / 4 {
+	var partial []int
+	for n := 0; len(partial) < many; n++ {
 		for _, f := range failuresOf(d.draw(seeded(trialSeed(1, n))).Actions[0].Faults["records"]) {
-			failed++
-			partial += number(f.Class == trace.Partial && f.Items != "")
+			partial = append(partial, number(f.Class == trace.Partial && f.Items != ""))
 		}
 	}
-	rare(t, "an answer in which items fail", partial, float64(failed), 0.4)
+	require.Less(t, uneven(partial, yes(0.4)), 1.0)
 }
 
 func TestProcessesDieAsOftenAsTheProfileSays(t *testing.T) {
@@ -343,17 +342,64 @@ func TestProcessesDieAsOftenAsTheProfileSays(t *testing.T) {
 	a.Profile = of(Behaviour{Streak: Geometric(0.7), Classes: Weights{trace.Transient: 1}, Latency: Exponential(time.Second)})
 	a.Profile.Restart = Restarts{Share: 0.3, Down: Uniform(time.Second, time.Minute)}
 	Check(t, a)
+	a.Profile = &Profile{Restart: a.Profile.Restart}
 	d := profiler(t, a)
-	dead := 0
-	for n := range draws / 4 {
+	var dead []int
+	var down []float64
+	for n := range many {
 		p := d.draw(seeded(trialSeed(1, n))).Actions[0]
-		if p.deaths() > 0 {
-			dead++
-			require.GreaterOrEqual(t, p.Restart, time.Second)
-			require.Less(t, p.Restart, time.Minute+10)
+		if dead = append(dead, number(p.deaths() > 0)); p.deaths() > 0 {
+			down = append(down, p.Restart.Seconds())
 		}
 	}
-	rare(t, "a death", dead, draws/4, 0.3)
+	require.Less(t, uneven(dead, yes(0.3)), 1.0)
+	require.Less(t, astray(down, func(x float64) float64 { return evenly((x - 1) / 59) }), 1.0)
+}
+
+func TestOutagesComeAsOftenAsTheProfileSays(t *testing.T) {
+	d := profiler(t, weathered(of(Behaviour{Outage: Downtimes{Share: 0.2, Length: Constant(time.Second)}})))
+	var down []int
+	for n := range many {
+		down = append(down, len(d.draw(seeded(trialSeed(1, n))).Outages))
+	}
+	require.Less(t, uneven(down, yes(0.2)), 1.0)
+}
+
+// An outage begins and lasts as is declared, and the tool comes back in eighths of its
+// recovery, of which fewer and fewer are down.
+func TestOutagesAreAsTheProfileSays(t *testing.T) {
+	d := profiler(t, weathered(of(Behaviour{Outage: Downtimes{
+		Share: 1, Begin: Exponential(2 * time.Second), Length: Uniform(time.Second, 3*time.Second), Recovery: Uniform(8*time.Second, 16*time.Second),
+	}})))
+	var begins, lengths, eighths []float64
+	var down [recovering][]int
+	for n := range many {
+		list := d.draw(seeded(trialSeed(1, n))).Outages
+		first, rest := list[0], list[1:]
+		begins, lengths = append(begins, first.From.Seconds()), append(lengths, (first.To-first.From).Seconds())
+		if len(rest) == 0 {
+			continue // how long the recovery takes does not show
+		}
+		eighth := rest[0].To - rest[0].From
+		eighths = append(eighths, eighth.Seconds())
+		var is [recovering]int
+		for _, o := range rest {
+			is[(o.From-first.To)/eighth] = 1
+		}
+		for n := range is {
+			down[n] = append(down[n], is[n])
+		}
+	}
+	require.Less(t, astray(begins, func(x float64) float64 { return 1 - math.Exp(-x/2) }), 1.0)
+	require.Less(t, astray(lengths, func(x float64) float64 { return evenly((x - 1) / 2) }), 1.0)
+	require.Less(t, astray(eighths, func(x float64) float64 { return evenly(x - 1) }), 1.0)
+	never := 1.0 // such recoveries are left out
+	for n := range recovering {
+		never *= (float64(n) + 0.5) / recovering
+	}
+	for n := range down {
+		require.Less(t, uneven(down[n], yes((1-(float64(n)+0.5)/recovering)/(1-never))), 1.0, "eighth %d", n+1)
+	}
 }
 
 // throttled is an adapter of code that tries three times, and waits as long as the tool
