@@ -114,8 +114,9 @@ const neighbourhood = 10
 // compares what is near with what is a little further, so that a load which swells
 // and falls slowly is no bunch. It is the ratio of Ripley's function K at the two
 // distances, for points in time; see Ripley, "The second-order analysis of
-// stationary point processes", J. Appl. Probab. 13 (1976). Choose a window well
-// below the waits of the policy: a tenth of its Base shows waves that an hour hides.
+// stationary point processes", J. Appl. Probab. 13 (1976). Choose a window of a
+// tenth of the policy's shortest wait, or less: at half of it ten windows hold five
+// waves, so that these look like an even load, and Synchrony is 1.1.
 func (l *Load) Synchrony(window time.Duration) float64 {
 	if window <= 0 || window > longestTime {
 		return 0

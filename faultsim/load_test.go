@@ -69,6 +69,14 @@ func TestSynchrony(t *testing.T) {
 	}
 }
 
+// A window has to be a tenth of what lies between waves, as the documentation says.
+func TestSynchronySeesWavesTenWindowsApart(t *testing.T) {
+	waves := retriesBy(10_000, func(r *rand.Rand) time.Duration { return time.Duration(r.IntN(100)) * 100 * ms })
+	for window, want := range map[time.Duration]float64{10 * ms: 10, 25 * ms: 2, 50 * ms: 1.1} {
+		require.InDelta(t, want, waves.Synchrony(window), 0.1, "%v", window)
+	}
+}
+
 // The pairs are those that counting one by one finds.
 func TestPairsWithin(t *testing.T) {
 	l := retriesBy(200, func(r *rand.Rand) time.Duration { return time.Duration(r.IntN(1000)) })
