@@ -3,40 +3,40 @@ package faultsim
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
+	"sort"
 )
 
 // Required shares are decided by the sequential test of QuickCheck's checkCoverage
-// (Test.QuickCheck, sufficientlyCovered and insufficientlyCovered): trials go on, twice as many each time, until the Wilson score interval of each share lies
-// at or above tolerance times what is required, or below what is required (E. B.
-// Wilson, Journal of the American Statistical Association 22, 1927, page 209). The
-// tolerance lets a share that is just what is required be decided at all.
+// (Test.QuickCheck, sufficientlyCovered and insufficientlyCovered): trials go on, twice
+// as many each time, until it is certain of each share that it is tolerance times what
+// is required, or more, or that it is below what is required. The tolerance lets a share
+// that is just what is required be decided at all.
+//
+// Certain means that the trials would come out as they did, or further off, with less
+// than the chance of doubt if the share were just at the other side: the exact bound of
+// C. J. Clopper and E. S. Pearson (Biometrika 26, 1934, page 404). Intervals that take
+// the distribution for a normal one, as Wilson's does, are far too short out there.
 const (
 	tolerance = 0.9
-	certainty = 1e-9 // how often one look decides wrongly
+	certainty = 1e-9              // how often a share is decided wrongly
+	doubt     = certainty / looks // how often one look does so
 )
 
-// deviations is how many standard deviations of the normal distribution leave
-// certainty outside, on both sides together.
-var deviations = math.Sqrt2 * math.Erfinv(1-certainty)
-
 // extraTrials bounds the trials of a run with required shares: so many times the
-// number that was planned.
-const extraTrials = 64
+// number that was planned. It takes so many looks to get there, twice as far each time.
+const (
+	extraTrials = 64
+	looks       = 7
+)
 
-// wilson is the Wilson score interval of the share of which met were seen in so many
-// trials.
-func wilson(met, of int) (low, high float64) {
-	if of == 0 {
-		return 0, 1
-	}
-	n, z := float64(of), deviations
-	p := float64(met) / n
-	middle := p + z*z/(2*n)
-	half := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	whole := 1 + z*z/n
-	return max(0, (middle-half)/whole), min(1, (middle+half)/whole)
+// shareBetween says between which thousandths the share lies of which met were seen in
+// so many trials: for certain, at either end.
+func shareBetween(met, of int) (low, high float64) {
+	const parts = 1000
+	above := sort.Search(parts, func(i int) bool { return orMore(met, of, float64(i)/parts) > doubt })
+	below := sort.Search(parts, func(i int) bool { return orFewer(met, of, float64(i)/parts) <= doubt })
+	return float64(max(0, above-1)) / parts, float64(below) / parts
 }
 
 // reached is what the trials say of a required share.
@@ -49,10 +49,10 @@ const (
 )
 
 func decide(met, of int, required float64) reached {
-	switch low, high := wilson(met, of); {
-	case low >= tolerance*required:
+	switch {
+	case orMore(met, of, tolerance*required) <= doubt:
 		return enough
-	case high < required:
+	case orFewer(met, of, required) <= doubt:
 		return tooRare
 	}
 	return undecided
@@ -91,7 +91,7 @@ func (c *check) extends() bool {
 func (m *demand) shares() {
 	for _, label := range slices.Sorted(maps.Keys(m.c.a.Require)) {
 		share, met := m.c.a.Require[label], m.Labels[label]
-		low, high := wilson(met, m.Trials)
+		low, high := shareBetween(met, m.Trials)
 		seen := fmt.Sprintf("was met in %d of %d trials (%s%%), and Require wants %s%%", met, m.Trials, percent(float64(met)/float64(max(m.Trials, 1))), percent(share))
 		guess := ""
 		if met == 0 {
@@ -100,9 +100,9 @@ func (m *demand) shares() {
 		switch decide(met, m.Trials, share) {
 		case tooRare:
 			m.lack(label, "require less, or bring it about more often: by what the doubles can show, or by the policy",
-				"%s: the share is below %s%% for certain%s", seen, percentUp(high), guess)
+				"%s: the share is below %s%% for certain%s", seen, percent(high), guess)
 		case undecided:
-			open := fmt.Sprintf("%s: undecided, it lies between %s%% and %s%%%s", seen, percentDown(low), percentUp(high), guess)
+			open := fmt.Sprintf("%s: undecided, it lies between %s%% and %s%%%s", seen, percent(low), percent(high), guess)
 			if !m.c.mayExtend() {
 				m.open = append(m.open, label+" "+open)
 				continue
@@ -111,7 +111,3 @@ func (m *demand) shares() {
 		}
 	}
 }
-
-// percentDown and percentUp round an end of an interval outwards.
-func percentDown(x float64) string { return percent(math.Floor(x*1000) / 1000) }
-func percentUp(x float64) string   { return percent(math.Ceil(x*1000) / 1000) }

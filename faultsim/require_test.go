@@ -2,26 +2,36 @@ package faultsim
 
 import (
 	"math/rand/v2"
+	"sort"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// The ends of the interval solve the equation of the score test, of which they are
-// the roots: (p - share)² = z² · share(1 - share)/n.
-func TestWilsonEndsAreRootsOfTheScoreTest(t *testing.T) {
-	for _, c := range []struct{ met, of int }{{0, 20}, {1, 20}, {20, 20}, {50, 1000}, {999, 1000}, {3, 64000}} {
-		low, high := wilson(c.met, c.of)
-		n, p := float64(c.of), float64(c.met)/float64(c.of)
-		for _, end := range []float64{low, high} {
-			require.InDelta(t, (p-end)*(p-end), deviations*deviations*end*(1-end)/n, 1e-9, "%v", c)
+// No look comes to a wrong verdict with more than its part of the chance.
+func TestVerdictsAreAsCertainAsTheySay(t *testing.T) {
+	shares := []float64{1e-4, 0.001, 0.005, 0.01, 0.02, 0.05, 0.2, 0.5, 0.9, 0.98, 0.999, 1}
+	for _, of := range []int{1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 1999} {
+		for _, share := range shares {
+			least := sort.Search(of+1, func(met int) bool { return decide(met, of, share) == enough })
+			require.LessOrEqual(t, exactly(least, of, tolerance*share), doubt, "%d of %d are enough for %v", least, of, share)
+			most := sort.Search(of+1, func(met int) bool { return decide(met, of, share) != tooRare }) - 1
+			require.LessOrEqual(t, exactly(of-most, of, 1-share), doubt, "%d of %d are too rare for %v", most, of, share)
 		}
-		require.LessOrEqual(t, low, p)
-		require.GreaterOrEqual(t, high, p)
 	}
-	low, high := wilson(0, 0)
-	require.Equal(t, []float64{0, 1}, []float64{low, high})
-	require.InDelta(t, 6.109, deviations, 0.001) // of the normal distribution's 1 - 1e-9
+	require.Equal(t, extraTrials, 1<<(looks-1), "twice as many trials each look")
+}
+
+func TestSharesLieWhereTheyCouldStillBe(t *testing.T) {
+	for _, c := range []struct {
+		met, of   int
+		low, high float64
+	}{
+		{0, 0, 0, 1}, {0, 20, 0, 0.679}, {20, 20, 0.321, 1}, {50, 1000, 0.017, 0.107}, {3000, 64000, 0.041, 0.053},
+	} {
+		low, high := shareBetween(c.met, c.of)
+		require.Equal(t, []float64{c.low, c.high}, []float64{low, high}, "%d of %d", c.met, c.of)
+	}
 }
 
 func TestSharesAreDecided(t *testing.T) {
@@ -39,6 +49,9 @@ func TestSharesAreDecided(t *testing.T) {
 		{3300, 64000, 0.05, enough}, // little more than what is required, within the tolerance
 		{2800, 64000, 0.05, tooRare},
 		{20, 20, 1, undecided},
+		{5, 5, 0.9, undecided},
+		{0, 5, 0.9, undecided}, // which comes once in a hundred thousand times
+		{2, 10, 0.01, undecided},
 		{1000, 1000, 1, enough},
 		{990, 1000, 1, enough}, // within the tolerance
 		{800, 1000, 1, tooRare},
