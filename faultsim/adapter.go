@@ -102,10 +102,10 @@ type Adapter struct {
 	// Require is in which part of the trials each label must be met, above 0 and up
 	// to 1: a streak of five in one of twenty is "streak 5": 0.05. [Check] runs
 	// more trials than planned until that is certain, 64 times as many at most, and
-	// fails where a share is too low or cannot be decided. Where fewer trials than
-	// usual are asked for, by -short, flag or variable, and of a campaign or shards
-	// that are merged, it fails only for a share that is certainly too low, and logs
-	// what is undecided. Nil: no share is required.
+	// fails where a share is too low or cannot be decided. Of shards it is the run that
+	// merges them which goes on. Where the number of trials is asked for, by -short,
+	// flag or variable, and in a campaign, it fails only for a share that is certainly
+	// too low, and logs what is undecided. Nil: no share is required.
 	Require map[string]float64
 
 	// Unreachable lists what no trial meets, and why, of what [Check] wants of

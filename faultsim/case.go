@@ -215,7 +215,7 @@ func (c *check) rerun(drawn bool) string {
 	switch {
 	case drawn && c.campaign != nil:
 		command += fmt.Sprintf(" -rehearse.for=%dx", c.set.trials)
-	case drawn && c.set.trials != defaultTrials:
+	case drawn && c.most == 0: // or else the run finds its number by itself
 		command += fmt.Sprintf(" -rehearse.trials=%d", c.set.trials)
 	}
 	return command

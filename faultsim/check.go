@@ -59,7 +59,10 @@ type check struct {
 	// What the drawn trials have met.
 	met  tally
 	seen sync.Map // names of accepted invariants that had findings
-	most int      // trials, where required shares take more than were planned
+	most int      // trials, where required shares take more than were planned; 0: their number is given
+
+	began time.Time // of the run
+	late  bool      // required shares take more trials than go test has time for
 
 	replays
 
@@ -89,7 +92,10 @@ func newCheck(t *testing.T, a *Adapter, set settings) *check {
 func (c *check) of(name string, a *Adapter, set settings) {
 	c.name, c.a, c.set = name, a, set
 	c.invs, c.content, c.beside = a.invariants(), a.content(), a.Contract().Content()
-	c.most = extraTrials * set.trials
+	c.began = time.Now()
+	if !set.brief {
+		c.most = extraTrials * set.trials
+	}
 }
 
 // explore runs the drawn trials, or reads what other machines have run.

@@ -371,8 +371,10 @@
 // It is decided as QuickCheck's checkCoverage does: with twice as many trials each
 // time, until it is certain (one wrong verdict in a thousand million) that the share is
 // nine tenths of what is wanted, or more, or that it is below it; 64 times the planned
-// trials at most. A run whose length is given, as a campaign or a shard, is no longer for
-// it: what is undecided at its end, or at that of all shards together, is logged.
+// trials at most. What is undecided then, or when go test's own -timeout comes near, fails.
+// The trials of shards are looked at together, and the run that merges them plays the
+// further ones. A run whose length is asked for (-rehearse.trials, -short, a campaign) is
+// no longer for it, and logs what is undecided.
 //
 // [Run], and a saved case, fail where the schedule plans faults for a tool that the
 // trial never calls.

@@ -115,8 +115,8 @@ func (c *check) search() (*failure, error) {
 		return nil, err
 	}
 	n, r := c.firstFailing(0, c.set.trials)
-	for from := c.set.trials; r == nil && c.extends(); from = c.set.trials {
-		n, r = c.firstFailing(from, c.set.trials)
+	if r == nil {
+		n, r = c.further()
 	}
 	if r == nil {
 		return nil, nil

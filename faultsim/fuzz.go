@@ -122,7 +122,7 @@ func (z *fuzzer) play(t *testing.T, input []byte) {
 func (z *fuzzer) check(t *testing.T) (*check, error) {
 	c := &check{t: t}
 	p := &z.property
-	c.name, c.a, c.set, c.invs, c.content, c.beside = p.name, p.a, p.set, p.invs, p.content, p.beside
+	c.name, c.a, c.set, c.most, c.invs, c.content, c.beside = p.name, p.a, p.set, p.most, p.invs, p.content, p.beside
 	if p.drawer == nil {
 		calmCollector()
 		if err := c.prepare(); err != nil {

@@ -18,7 +18,7 @@ func (c *check) gather() {
 		c.t.Fatalf("%v", err)
 	}
 	c.parts = all
-	c.set.seed, c.set.trials = all[0].Seed, all[0].Planned
+	c.set.seed, c.set.trials, c.most = all[0].Seed, all[0].Planned, all[0].Most
 	if all[0].Campaign {
 		c.campaign = newCampaign(io.Discard, 0)
 	}
@@ -26,7 +26,8 @@ func (c *check) gather() {
 
 // merge reports what the shards have found as the run of one machine would have:
 // the first failing trial, or of a campaign the first of each invariant. It plays
-// those trials again here, so the report is of this code.
+// those trials again here, so the report is of this code. Where none failed, it goes on
+// as that machine would have, if required shares take more trials.
 func (c *check) merge() {
 	c.t.Helper()
 	if err := c.prepare(); err != nil {
@@ -37,6 +38,9 @@ func (c *check) merge() {
 		if !c.campaign.knows(f.Invariant) {
 			c.playAgain(f)
 		}
+	}
+	if n, r := c.further(); r != nil {
+		c.failed(c.failure(n, r))
 	}
 	if c.campaign != nil {
 		c.set.trials = 0
@@ -76,7 +80,7 @@ func (c *check) complete(own []*results) error {
 		switch {
 		case r.Contract != c.contractHash():
 			errs = append(errs, fmt.Errorf("%s was found under another contract: merge with the code that the shards ran", r.path))
-		case r.Seed != first.Seed, r.Planned != first.Planned, r.Shards != first.Shards, r.Campaign != first.Campaign:
+		case r.Seed != first.Seed, r.Planned != first.Planned, r.Most != first.Most, r.Shards != first.Shards, r.Campaign != first.Campaign:
 			errs = append(errs, fmt.Errorf("%s and %s are of two runs, with other seeds, trials or shards: take the old one away", first.path, r.path))
 		case r.Shard < 0 || r.Shard >= r.Shards:
 			errs = append(errs, fmt.Errorf("%s is of shard %d of %d, which there is none", r.path, r.Shard, r.Shards))

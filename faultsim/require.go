@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"time"
 )
 
 // Required shares are decided by the sequential test of QuickCheck's checkCoverage
@@ -59,20 +60,41 @@ func decide(met, of int, required float64) reached {
 }
 
 // mayExtend reports whether the number of trials is for this run to say: it is not
-// where it was asked for, in a campaign, in a shard, whose number has to be that of
-// the others, and where shards have played the trials.
-func (c *check) mayExtend() bool {
-	return !c.set.brief && c.campaign == nil && c.whole() && c.set.merge == ""
+// where it was asked for, in a campaign, and in a shard, whose number has to be that of
+// the others. Where shards are merged, the merged run goes on as one machine would have.
+func (c *check) mayExtend() bool { return c.most > 0 && c.campaign == nil && c.whole() }
+
+// further plays more trials as long as they would tell more of the required shares, and
+// returns the first one that fails; nil: none does.
+func (c *check) further() (n int, r *result) {
+	c.t.Helper()
+	for from := c.set.trials; r == nil && c.extends(); from = c.set.trials {
+		n, r = c.firstFailing(from, c.set.trials)
+	}
+	return n, r
 }
 
 // extends reports whether further trials would tell more of the required shares, and
 // plans them: as many again as there were.
 func (c *check) extends() bool {
-	if !c.mayExtend() || c.set.trials >= c.most {
+	if !c.mayExtend() || c.set.trials >= c.most || !c.open() {
 		return false
 	}
+	if at, ok := c.t.Deadline(); ok && time.Until(at) < spareTimes*time.Since(c.began) {
+		c.late = true
+		return false
+	}
+	c.set.trials = min(2*c.set.trials, c.most)
+	return true
+}
+
+// spareTimes is how many times as long as the trials up to now the rest of a test must
+// have for as many again.
+const spareTimes = 3
+
+// open reports whether a share is undecided, and none is certainly too low.
+func (c *check) open() (open bool) {
 	v := c.coverage()
-	open := false
 	for label, share := range c.a.Require {
 		switch decide(v.Labels[label], v.Trials, share) {
 		case tooRare:
@@ -80,9 +102,6 @@ func (c *check) extends() bool {
 		case undecided:
 			open = true
 		}
-	}
-	if open {
-		c.set.trials = min(2*c.set.trials, c.most)
 	}
 	return open
 }
@@ -107,7 +126,12 @@ func (m *demand) shares() {
 				m.open = append(m.open, label+" "+open)
 				continue
 			}
-			m.lack(label, "require a share that is not so near to what the trials have, or more Trials", "%s", open)
+			advice := "require a share that is not so near to what the trials have, or more Trials"
+			if m.c.late {
+				open += "; more trials would come too near to go test's own -timeout"
+				advice = "give go test a longer -timeout, or 0 for none"
+			}
+			m.lack(label, advice, "%s", open)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func TestChildScale(t *testing.T) {
 	case "accepts":
 		a.Accept = map[string]string{"attempts-bounded": "it once made a fourth attempt"}
 	case "requires":
-		a.Require = map[string]float64{"actions at once": 0.067}
+		a.Require, a.Trials = map[string]float64{"actions at once": 0.067}, 100
 	case "lucky":
 		a = lucky()
 	}
@@ -99,12 +99,14 @@ func TestThreeShardsFindWhatOneMachineFinds(t *testing.T) {
 		{"repaired", "-rehearse.trials=300"},
 		{"deaf", "-rehearse.trials=300"},
 		{"accepts", "-rehearse.trials=300"},
-		{"requires", "-rehearse.trials=300"},
+		{"requires", "-rehearse.trials=300"}, // which are not exceeded
+		{"requires", ""},                     // which goes on until it gives up
 		{"two-faults", "-rehearse.for=900x"},
 	} {
-		t.Run(x.scenario, func(t *testing.T) {
+		t.Run(strings.TrimSpace(x.scenario+" "+x.args), func(t *testing.T) {
+			args := strings.Fields(x.args)
 			whole := scaleChild(t, x.scenario, t.TempDir())
-			want, wantPassed := whole.run(t, "^TestChildScale$", x.args)
+			want, wantPassed := whole.run(t, "^TestChildScale$", args...)
 			one := readResultsOf(t, strings.TrimPrefix(whole.env[1], "REHEARSE_RESULTS="))
 
 			folder := t.TempDir() // as if the files of three machines were copied into it
@@ -113,7 +115,7 @@ func TestThreeShardsFindWhatOneMachineFinds(t *testing.T) {
 				status := filepath.Join(t.TempDir(), "status")
 				c := scaleChild(t, x.scenario, filepath.Join(folder, fmt.Sprint("machine", i)),
 					"TEST_TOTAL_SHARDS=3", fmt.Sprintf("TEST_SHARD_INDEX=%d", i), "TEST_SHARD_STATUS_FILE="+status)
-				out, passed := c.run(t, "^TestChildScale$", x.args)
+				out, passed := c.run(t, "^TestChildScale$", args...)
 				require.FileExists(t, status, "Bazel fails a test that does not know of shards")
 				require.NotContains(t, out, "state-between-trials")
 				if x.scenario == "accepts" {

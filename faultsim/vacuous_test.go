@@ -182,7 +182,7 @@ func TestShareThatMoreTrialsWouldDecideIsLogged(t *testing.T) {
 	a.Require = map[string]float64{"actions at once": 0.067}
 	for name, set := range map[string]settings{
 		"shard": {trials: 300, shard: shard{1, 3}},
-		"merge": {trials: 100, merge: "results"},
+		"asked": {trials: 100, brief: true},
 	} {
 		m := ran(t, a, set)
 		require.Equal(t, 100, m.Trials, name)
@@ -193,6 +193,23 @@ func TestShareThatMoreTrialsWouldDecideIsLogged(t *testing.T) {
 	require.True(t, c.mayExtend())
 	c.campaign = newCampaign(io.Discard, 0)
 	require.False(t, c.mayExtend())
+}
+
+// A run does not go on for a share where go test would end it before its verdict.
+func TestShareIsLeftUndecidedBeforeTheTestEnds(t *testing.T) {
+	end, limited := t.Deadline()
+	if !limited {
+		t.Skip("go test has no -timeout")
+	}
+	a := homeAdapter()
+	a.Require = map[string]float64{"actions at once": 0.067}
+	c := newCheck(t, &a, settings{trials: 100, seed: 1})
+	c.began = time.Now().Add(-time.Until(end)) // half of the time is over
+	_, err := c.search()
+	require.NoError(t, err)
+	m := c.demand()
+	require.Equal(t, 100, m.Trials)
+	require.Contains(t, m.report(), "more trials would come too near to go test's own -timeout\n    advice: give go test a longer -timeout, or 0 for none\n")
 }
 
 func TestTableOfWhatWasMet(t *testing.T) {
