@@ -90,8 +90,8 @@ type Adapter struct {
 	// Accept lists known deviations, and why they are accepted: by the name of an
 	// invariant, all of its findings; by "row NAME", what a row of the matrix
 	// comes to; by "sin NAME", that nothing notices it. [Check] fails once a rule's
-	// deviation no longer occurs, the matrix once a row's does not, and [Sabotage]
-	// once a sin is noticed.
+	// deviation no longer occurs in 500 trials or more, unless they were interrupted,
+	// the matrix once a row's does not, and [Sabotage] once a sin is noticed.
 	Accept map[string]string
 
 	// Label gives labels to a trial, by its trace, which are counted like those of

@@ -44,7 +44,7 @@ func (m *demand) table() string {
 		fmt.Fprintf(&b, "    not decided: %s\n", open)
 	}
 	if m.Trials < enoughTrials {
-		fmt.Fprintf(&b, "    not demanded: %d trials are too few to want each rule able to fail and each double called; it takes %d\n", m.Trials, enoughTrials)
+		fmt.Fprintf(&b, "    not demanded: %d trials are too few to want each rule able to fail, each double called and each accepted deviation met; it takes %d\n", m.Trials, enoughTrials)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

@@ -359,9 +359,9 @@
 //     reached it.
 //
 // What no trial of an adapter can meet is for [Adapter].Unreachable to say, with the
-// reason. All this takes 500 trials: of a shorter run the log says that nothing was
-// demanded. Single faults are not demanded: those behind the last attempt are there to
-// show that it is the last.
+// reason. All this takes 500 trials, and so does it to demand that what [Adapter].Accept
+// lists occurs: of a shorter run the log says that nothing was demanded. Single faults are
+// not demanded: those behind the last attempt are there to show that it is the last.
 //
 // [Adapter].Label gives labels of one's own, and Require the part of the trials that
 // must meet a label:

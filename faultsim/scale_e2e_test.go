@@ -98,7 +98,7 @@ func TestThreeShardsFindWhatOneMachineFinds(t *testing.T) {
 	for _, x := range []struct{ scenario, args string }{
 		{"repaired", "-rehearse.trials=300"},
 		{"deaf", "-rehearse.trials=300"},
-		{"accepts", "-rehearse.trials=300"},
+		{"accepts", "-rehearse.trials=600"},
 		{"requires", "-rehearse.trials=300"}, // which are not exceeded
 		{"requires", ""},                     // which goes on until it gives up
 		{"two-faults", "-rehearse.for=900x"},
@@ -249,6 +249,7 @@ func TestInterruptedCampaignKeepsWhatItHasFound(t *testing.T) {
 	}{
 		{"one-too-many", "breaks attempts-bounded", false},
 		{"repaired", "a campaign of", true},
+		{"accepts", "a campaign of", true}, // of which too little was seen
 	} {
 		folder := t.TempDir()
 		c := scaleChild(t, x.scenario, folder)
