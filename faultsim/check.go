@@ -20,7 +20,8 @@ import (
 // It is saved below testdata/rehearse and replayed first ever after.
 //
 // The seed follows from the test's name, so that the same commit gives the
-// same answer; -rehearse.explore takes a fresh one.
+// same answer; -rehearse.explore takes a fresh one. A second Check in one test
+// has the adapter's name behind that of the test.
 //
 // Check must be called outside a synctest bubble. It ends the test where it
 // has found something, as require does.
@@ -29,12 +30,14 @@ func Check(t *testing.T, a Adapter) {
 	if err := a.validate(); err != nil {
 		t.Fatalf("%v", err)
 	}
-	set, err := readSettings(t.Name())
+	name := propertyName(t, a.Name)
+	set, err := readSettings(name)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	set.propose(a.Trials)
-	c := newCheck(t, &a, set)
+	c := &check{t: t}
+	c.of(name, &a, set)
 	c.begin()
 	c.replay()
 	c.explore()
@@ -47,7 +50,7 @@ func Check(t *testing.T, a Adapter) {
 // check is one run of a property.
 type check struct {
 	t       *testing.T
-	name    string // of the test, by which cases are kept
+	name    string // by which cases are kept: see propertyName
 	a       *Adapter
 	set     settings
 	invs    []invariants.Invariant

@@ -432,7 +432,8 @@
 // and the seed by which it was found, and the policy of then: where that has changed
 // since, a failure says in which fields. [Check] replays the
 // cases of its test before anything else, until the file is deleted; rename the
-// folder with the test. A case that no longer fits (its tool is gone, its
+// folder with the test. A second Check in one test has a folder, a seed and results of
+// its own, by the adapter's name. A case that no longer fits (its tool is gone, its
 // invariant has another name) fails the test, and the message names the file and
 // the line. Where the file cannot be written, the message carries its content.
 // Cases of the first version of the format, without origin and policy, are read too.
