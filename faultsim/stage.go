@@ -524,9 +524,11 @@ func (s *Stage) cause(a *act, err error, wraps bool) int {
 }
 
 // keeps reports whether the error keeps the cause: by itself or, where that is
-// enough or cannot be told, by its words.
+// enough or cannot be told, by its words. Whether it can is for the value to say: of a
+// type with a field that holds anything errors.Is compares one that holds a list, and
+// panics.
 func keeps(err, cause error, wraps bool) bool {
-	if reflect.TypeOf(cause).Comparable() {
+	if reflect.ValueOf(cause).Comparable() {
 		if errors.Is(err, cause) {
 			return true
 		}

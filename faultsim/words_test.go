@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 )
 
@@ -64,6 +65,32 @@ func TestEveryWayOfKeepingAPackedErrorIsOne(t *testing.T) {
 			require.NoError(t, r.Err)
 			require.Empty(t, r.Findings, "%s %+v", name, f)
 		}
+	}
+}
+
+// detailed is an error whose type can be compared, and whose value cannot.
+type detailed struct{ details any }
+
+func (detailed) Error() string { return "busy" }
+
+func TestErrorThatCannotBeComparedIsKnownByItsWords(t *testing.T) {
+	full := detailed{[]string{"no seat"}}
+	for name, end := range map[string]error{"as it came": full, "quoted": errors.New("no forecast: busy"), "made up": errors.New("sorry")} {
+		a := homeAdapter()
+		a.Policy = invariants.Policy{ID: "once/v1", MaxAttempts: 1}
+		a.Subject = func(s *Stage) Action {
+			tool := Tool(s, "weather", func(context.Context, string) (int, error) { return 19, nil }, Errors{trace.Forbidden: full})
+			return func(ctx context.Context) (any, error) {
+				out, err := tool(ctx, "Pune")
+				if err != nil {
+					err = end
+				}
+				return out, err
+			}
+		}
+		r := Trial(t, a, One(Fail(trace.Forbidden)))
+		require.NoError(t, r.Err)
+		require.Equal(t, name == "made up", len(r.Findings) > 0, "%s %v", name, r.Findings)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strconv"
 	"strings"
 )
@@ -152,11 +153,17 @@ func (o *Op) cause(err error) (call int) {
 		}
 	}()
 	for i := len(errs) - 1; i >= 0; i-- {
-		if e := errs[i].err; e != nil && (errors.Is(err, e) || strings.Contains(err.Error(), e.Error())) {
+		if e := errs[i].err; e != nil && keeps(err, e) {
 			return errs[i].call
 		}
 	}
 	return -1
+}
+
+// keeps reports whether the error wraps the cause or has its text. At a cause that
+// cannot be compared, because a field holds a list, errors.Is panics.
+func keeps(err, cause error) bool {
+	return reflect.ValueOf(cause).Comparable() && errors.Is(err, cause) || strings.Contains(err.Error(), cause.Error())
 }
 
 // Number is the action's place in the order of beginning, from 1.

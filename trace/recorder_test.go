@@ -45,6 +45,11 @@ func TestAnErrorThatCannotBeReadIsUnknownAndComesBack(t *testing.T) {
 	}
 }
 
+// listError is of a type that can be compared, and its value is not.
+type listError struct{ list any }
+
+func (listError) Error() string { return "a list" }
+
 // An oddError has methods that need more than a nil pointer.
 type oddError struct{ cause error }
 
@@ -468,6 +473,12 @@ func TestDoTellsWhoseErrorIsKept(t *testing.T) {
 			require.Equal(t, tc.want, r.Trace().Actions()[0].Cause)
 		})
 	}
+	t.Run("an error that cannot be compared", func(t *testing.T) {
+		r := &trace.Recorder{Clear: true}
+		tool := trace.Record(r, "bank", func(context.Context, int) (int, error) { return 0, listError{[]int{1}} })
+		_, _ = trace.Do(t.Context(), r, "a", func(ctx context.Context) (int, error) { return tool(ctx, 1) })
+		require.Equal(t, 1, r.Trace().Actions()[0].Cause)
+	})
 	t.Run("a status", func(t *testing.T) {
 		r := &trace.Recorder{Clear: true}
 		_, _ = trace.Do(t.Context(), r, "a", func(ctx context.Context) (int, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"reflect"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -127,9 +128,10 @@ func (s *Stage) moving(st *faultsim.Stage, t StageTool, def *sdk.Tool, call Func
 		texts[i] = string(schema)
 	}
 	s.looks[t.Name] = st.Definitions(t.Name, texts...).Aside("tools/list")
+	known := invalid != nil && reflect.ValueOf(invalid).Comparable()
 	return func(ctx context.Context, args json.RawMessage) (Result, error) {
 		r, err := call(ctx, args)
-		if invalid != nil && errors.Is(err, invalid) {
+		if known && errors.Is(err, invalid) {
 			_ = s.server.define(def) // what is announced is that there was a change
 		}
 		return r, err
