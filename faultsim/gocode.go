@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -148,16 +150,29 @@ func toolGo(name string) string {
 	return strconv.Quote(name)
 }
 
-// identifier is the name of a constant whose text is words with hyphens.
+// identifier is the words of a text, which hyphens or other signs part, as part of a
+// name in Go.
 func identifier(text string) string {
 	if text == trace.OK.String() {
 		return "OK"
 	}
+	parts := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 	var b strings.Builder
-	for word := range strings.SplitSeq(text, "-") {
-		b.WriteString(strings.ToUpper(word[:min(1, len(word))]) + word[min(1, len(word)):])
+	for _, word := range strings.FieldsFunc(text, parts) {
+		first, size := utf8.DecodeRuneInString(word)
+		b.WriteString(string(unicode.ToUpper(first)) + word[size:])
 	}
 	return b.String()
+}
+
+// testName is the name of a test about the rule. Go takes none for a test whose next
+// letter is a small one, and some letters have no capital.
+func testName(rule string) string {
+	name := identifier(rule)
+	if first, _ := utf8.DecodeRuneInString(name); unicode.IsLower(first) {
+		name = "_" + name
+	}
+	return "Test" + name
 }
 
 var units = []struct {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -33,6 +35,25 @@ func TestGoCodeRoundTrips(t *testing.T) {
 		formatted, err := format.Source([]byte(code))
 		require.NoError(t, err)
 		require.Equal(t, string(formatted), code)
+	})
+}
+
+// Whatever a rule is called, the printed test compiles, and go test runs it.
+func TestNamesOfPrintedTestsAreOnesThatGoTestRuns(t *testing.T) {
+	for rule, want := range map[string]string{
+		"attempts-bounded": "TestAttemptsBounded", "one charge per invoice": "TestOneChargePerInvoice", "pays/once": "TestPaysOnce", "a.b": "TestAB",
+		"3-times": "Test3Times", "été": "TestÉté", "ßend": "Test_ßend", "一次": "Test一次", "no_dup": "TestNoDup", "": "Test", "?!": "Test", "a\xffb": "TestAB",
+	} {
+		require.Equal(t, want, testName(rule), rule)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		name := testName(rapid.String().Draw(t, "rule"))
+		require.True(t, token.IsIdentifier(name), name)
+		next, _ := utf8.DecodeRuneInString(strings.TrimPrefix(name, "Test"))
+		require.False(t, unicode.IsLower(next), name)
+		code := Schedule{}.GoTest(name, "adapter()")
+		_, err := goparser.ParseFile(token.NewFileSet(), "", "package x\n"+code, 0)
+		require.NoError(t, err, code)
 	})
 }
 

@@ -353,5 +353,5 @@ func (c *check) pasted(k *savedCase) string {
 	if !c.set.goTest {
 		return "as a Go test to paste: the same with -rehearse.gotest"
 	}
-	return indent("as a Go test to paste", k.schedule.GoTest("Test"+identifier(k.invariant), "adapter()"))
+	return indent("as a Go test to paste", k.schedule.GoTest(testName(k.invariant), "adapter()"))
 }
