@@ -105,7 +105,7 @@ func (c *check) publish() {
 	b.Met, b.Accepted = c.met, c.occurred()
 	content, err := json.MarshalIndent(b, "", "\t")
 	if err == nil {
-		err = writeWhole(filepath.Join(c.set.results, b.file()), append(content, '\n'))
+		err = kept.Save(filepath.Join(c.set.results, b.file()), string(content)+"\n")
 	}
 	if err != nil {
 		c.t.Errorf("the results of this run cannot be written, they are in this log only: %v", err)
@@ -117,18 +117,6 @@ func (c *check) publish() {
 func (b *results) file() string {
 	owner := cmp.Or(b.Package, os.Getenv("TEST_TARGET")) + "." + b.Test
 	return fmt.Sprintf("%s.%d-of-%d%s", kept.Safe(owner), b.Shard, b.Shards, resultsSuffix)
-}
-
-// writeWhole writes a file so that who reads it at the same time finds the old
-// content or the new one.
-func writeWhole(path string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return err
-	}
-	if err := os.WriteFile(path+".part", content, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(path+".part", path)
 }
 
 // contractHash tells contracts apart.
@@ -146,10 +134,10 @@ func (c *check) occurred() []string {
 // readAllResults reads the files of results below a folder, at any depth.
 func readAllResults(folder string) ([]results, error) {
 	var list []results
-	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(kept.Path(folder)); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no folder %s: make it, and copy the files of results of all shards into it", folder)
 	}
-	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(kept.Path(folder), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !strings.HasSuffix(path, resultsSuffix) {
 			return err
 		}

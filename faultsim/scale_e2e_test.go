@@ -142,6 +142,16 @@ func TestThreeShardsFindWhatOneMachineFinds(t *testing.T) {
 	}
 }
 
+// A test may change the working directory; folders are seen from its package all the same.
+func TestResultsStayBesideThePackage(t *testing.T) {
+	c := newChild(t, "repaired")
+	out, passed := c.run(t, "^TestChildChdir$", "-rehearse.trials=50", "-rehearse.results=results")
+	require.True(t, passed, out)
+	require.Len(t, readResultsOf(t, filepath.Join(c.dir, "results")), 1)
+	out, passed = c.run(t, "^TestChildChdir$", "-rehearse.merge=results")
+	require.True(t, passed, out)
+}
+
 // What a shard has found by the random numbers of a moment is found by those of a seed.
 func TestMergeFindsWhatHangsOnRandomNumbers(t *testing.T) {
 	folder := t.TempDir()

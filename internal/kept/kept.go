@@ -29,8 +29,13 @@ func Move(dir string) (back func()) {
 // Dir is where the files of a test live, seen from its package.
 func Dir(test string) string { return filepath.Join("testdata", "rehearse", Safe(test)) }
 
-// Path is a path below the package as the program opens it.
-func Path(below string) string { return filepath.Join(packageDir, below) }
+// Path is a path below the package, or an absolute one, as the program opens it.
+func Path(below string) string {
+	if filepath.IsAbs(below) {
+		return below
+	}
+	return filepath.Join(packageDir, below)
+}
 
 // Safe turns a name into a file name on every system. Names that would
 // collide after that differ by a hash.
@@ -60,7 +65,7 @@ func Hash(s string) string {
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-// Save writes a file below the package, with its folders. Who reads it at the
+// Save writes a file with its folders to where Path says that it is. Who reads it at the
 // same time finds the old content or the new one.
 func Save(below, content string) error {
 	path := Path(below)
