@@ -20,3 +20,15 @@ func TestCaseThatCannotBeReadIsAnError(t *testing.T) {
 	_, err = loadCases("TestX")
 	require.EqualError(t, err, "a saved case of this test cannot be read: read testdata/rehearse/TestX/a.case: is a directory")
 }
+
+func TestCaseOfAnyInvariantIsFoundAgain(t *testing.T) {
+	defer kept.Move(t.TempDir())()
+	for i, name := range []string{".mine", "...", "a/b", "one charge per invoice"} {
+		k := savedCase{invariant: name, schedule: Schedule{Actions: []Plan{{}}}}
+		_, err := k.save("TestX", "headline")
+		require.NoError(t, err)
+		cases, err := loadCases("TestX")
+		require.NoError(t, err)
+		require.Len(t, cases, i+1, name)
+	}
+}

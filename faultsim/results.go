@@ -116,7 +116,7 @@ func (c *check) publish() {
 // have other names.
 func (b *results) file() string {
 	owner := cmp.Or(b.Package, os.Getenv("TEST_TARGET")) + "." + b.Test
-	return fmt.Sprintf("%s.%d-of-%d%s", kept.Safe(owner), b.Shard, b.Shards, resultsSuffix)
+	return fmt.Sprintf("%s.%d-of-%d%s", kept.Safe(strings.TrimPrefix(owner, ".")), b.Shard, b.Shards, resultsSuffix)
 }
 
 // contractHash tells contracts apart.

@@ -37,8 +37,8 @@ func Path(below string) string {
 	return filepath.Join(packageDir, below)
 }
 
-// Safe turns a name into a file name on every system. Names that would
-// collide after that differ by a hash.
+// Safe turns a name into a file name on every system, and not into one that is hidden
+// by a dot. Names that would collide after that differ by a hash.
 func Safe(name string) string {
 	safe := strings.Map(func(r rune) rune {
 		switch {
@@ -50,7 +50,7 @@ func Safe(name string) string {
 	if len(safe) > longestName {
 		safe = safe[:longestName]
 	}
-	if safe != name || strings.Trim(safe, ".") == "" {
+	if safe != name || safe == "" || safe[0] == '.' {
 		safe = strings.TrimLeft(safe, ".") + "-" + Hash(name)
 	}
 	return safe
