@@ -18,7 +18,7 @@ func (c *check) gather() {
 		c.t.Fatalf("%v", err)
 	}
 	c.parts = all
-	c.set.seed, c.set.trials, c.most = all[0].Seed, all[0].Planned, all[0].Most
+	c.set.seed, c.set.trials, c.most, c.set.twice = all[0].Seed, all[0].Planned, all[0].Most, all[0].Twice
 	if all[0].Campaign {
 		c.campaign = newCampaign(io.Discard, 0)
 	}
@@ -80,7 +80,7 @@ func (c *check) complete(own []*results) error {
 		switch {
 		case r.Contract != c.contractHash():
 			errs = append(errs, fmt.Errorf("%s was found under another contract: merge with the code that the shards ran", r.path))
-		case r.Seed != first.Seed, r.Planned != first.Planned, r.Most != first.Most, r.Shards != first.Shards, r.Campaign != first.Campaign:
+		case r.Seed != first.Seed, r.Planned != first.Planned, r.Most != first.Most, r.Twice != first.Twice, r.Shards != first.Shards, r.Campaign != first.Campaign:
 			errs = append(errs, fmt.Errorf("%s and %s are of two runs, with other seeds, trials or shards: take the old one away", first.path, r.path))
 		case r.Shard < 0 || r.Shard >= r.Shards:
 			errs = append(errs, fmt.Errorf("%s is of shard %d of %d, which there is none", r.path, r.Shard, r.Shards))
@@ -148,15 +148,11 @@ func (c *check) playAgain(f failedTrial) {
 	}
 	s := c.draw(f.Trial)
 	for range reruns {
-		r := c.shown(&s)
-		if r.err == nil && !r.breaks(f.Invariant) {
-			continue
-		}
-		if r.err == nil {
+		if r := c.onceMore(&s); f.shows(r) {
 			r.lead(f.Invariant)
+			c.failed(c.failure(f.Trial, r))
+			return
 		}
-		c.failed(c.failure(f.Trial, r))
-		return
 	}
 	if seeded, _, ok := c.reseed(s, f.Invariant); ok { // other random numbers than those of the drawn trial
 		if r := c.breaking(&seeded, f.Invariant); r != nil {
@@ -164,6 +160,29 @@ func (c *check) playAgain(f failedTrial) {
 			return
 		}
 	}
-	c.end("%s broke %s%s in its shard, and passes here, %d times: state between trials, a race, or other code\n%s\nrun it again: %s",
-		c.origin(f.Trial), f.Invariant, f.Error, reruns, indent("schedule", s.String()), c.rerun(true))
+	c.end("%s %s in its shard, and passes here, %d times: state between trials, a race, or other code\n%s\nrun it again: %s",
+		c.origin(f.Trial), f.what(), reruns, indent("schedule", s.String()), c.rerun(true))
+}
+
+// onceMore plays a drawn trial as its shard has: where trials run twice, it does.
+func (c *check) onceMore(s *Schedule) *result {
+	r := c.shown(s)
+	if c.set.twice && r.passes() {
+		again := c.twice(s, *r, *c.shown(s), c.crowded)
+		r = &again
+	}
+	return r
+}
+
+// shows reports whether the trial fails again as it did. One that cannot be judged, or
+// whose two runs differ, breaks no invariant.
+func (f *failedTrial) shows(r *result) bool {
+	return r.err != nil || r.breaks(f.Invariant) || f.Invariant == "" && !r.passes()
+}
+
+func (f *failedTrial) what() string {
+	if f.Invariant == "" {
+		return "failed (" + f.Error + ")"
+	}
+	return "broke " + f.Invariant
 }

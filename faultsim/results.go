@@ -32,6 +32,7 @@ type results struct {
 	Seed     uint64        `json:"seed"`
 	Planned  int           `json:"planned,omitzero"` // trials of all shards; 0: a time
 	Most     int           `json:"most,omitzero"`    // trials, where required shares take more; 0: the number was asked for
+	Twice    bool          `json:"twice,omitzero"`   // each trial
 	Campaign bool          `json:"campaign,omitzero"`
 	Shard    int           `json:"shard"` // from 0
 	Shards   int           `json:"shards"`
@@ -98,7 +99,7 @@ func (c *check) publish() {
 	b := &c.book
 	b.Format, b.Package, b.Test, b.Contract = resultsFormat, rerun.ImportPath(), c.name, c.contractHash()
 	b.Seed, b.Shard, b.Shards = c.set.seed, c.set.shard.index, max(1, c.set.shard.of)
-	b.Planned, b.Most, b.Campaign = c.set.trials, c.most, c.campaign != nil
+	b.Planned, b.Most, b.Twice, b.Campaign = c.set.trials, c.most, c.set.twice, c.campaign != nil
 	if b.Campaign {
 		b.Planned = c.set.length.trials
 	}

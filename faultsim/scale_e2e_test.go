@@ -165,6 +165,19 @@ func TestMergeFindsWhatHangsOnRandomNumbers(t *testing.T) {
 	require.Contains(t, out, "deterministic: 100 runs gave the same trace")
 }
 
+// What differs from run to run breaks no invariant, and is told as one machine tells it.
+func TestMergeFindsWhatDiffersFromRunToRun(t *testing.T) {
+	folder := t.TempDir()
+	for _, shard := range []string{"0/2", "1/2"} {
+		_, passed := scaleChild(t, "twice", folder).run(t, "^TestChildTwice$", "-rehearse.trials=50", "-rehearse.twice", "-rehearse.shard="+shard)
+		require.False(t, passed)
+	}
+	out, passed := scaleChild(t, "twice", "").run(t, "^TestChildTwice$", "-rehearse.merge="+folder)
+	require.False(t, passed)
+	require.Contains(t, out, "not-deterministic: forecast: one schedule gave two traces: event ")
+	require.Regexp(t, `run it again: go test -run '\^TestChildTwice\$' \S+ -rehearse.trials=50 -rehearse.twice\n`, out)
+}
+
 func TestMergeOfNoFolderSaysWhatToDo(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	out, passed := scaleChild(t, "lucky", "").run(t, "^TestChildScale$", "-rehearse.merge="+gone)
