@@ -3,6 +3,7 @@ package faultsim
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -57,10 +58,37 @@ func TestChildUnusable(t *testing.T) {
 func TestTrialInsideABubbleIsAClearError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := Trial(t, homeAdapter(), One())
-		require.EqualError(t, r.Err, "faultsim: a trial makes its own bubble of virtual time: call Run, Check and their like outside synctest.Test")
+		require.EqualError(t, r.Err, "faultsim: a trial makes its own bubble of virtual time: call Run, Check and their like outside synctest.Test, and outside the code under test")
 		_, _, err := Tools(t, homeAdapter())
 		require.Equal(t, r.Err, err)
 	})
+}
+
+// The trial inside would wait for the random numbers of the one around it.
+func TestTrialInsideAnActionIsAClearError(t *testing.T) {
+	for _, unseeded := range []bool{false, true} {
+		var inner Result
+		a := subjectAdapter(func(ctx context.Context, _ *Stage, tool weatherTool) (any, error) {
+			inner = Trial(t, homeAdapter(), One())
+			return tool(ctx, "Pune")
+		})
+		a.Unseeded = unseeded
+		outer := Trial(t, a, One())
+		require.NoError(t, outer.Err)
+		require.Empty(t, outer.Findings)
+		require.Equal(t, errNested, inner.Err)
+	}
+}
+
+// A trial outside waits until it may run.
+func TestTrialWaitsForOneThatHasTheProcess(t *testing.T) {
+	process.Lock()
+	require.False(t, nested())
+	done := make(chan Result)
+	go func() { done <- Trial(t, homeAdapter(), One()) }()
+	runtime.Gosched()
+	process.Unlock()
+	require.NoError(t, (<-done).Err)
 }
 
 // The answer of the tool is wanted where the action returns its type.

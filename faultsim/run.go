@@ -191,6 +191,9 @@ func abandonable(t *testing.T, x *trial) (*trace.Trace, error) {
 		tr  *trace.Trace
 		err error
 	}
+	if nested() {
+		return nil, errNested
+	}
 	x.claim.take(x.seeds())
 	defer x.claim.drop()
 	done := make(chan outcome, 1)

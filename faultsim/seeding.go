@@ -44,6 +44,16 @@ func (c *claim) take(whole bool) {
 	c.hold.Store(holdShare)
 }
 
+// nested reports whether the caller is in a bubble and would have to wait for the process
+// there: for the end of the trial that it is a part of. Other callers may well wait.
+func nested() bool {
+	if process.TryRLock() {
+		process.RUnlock()
+		return false
+	}
+	return bubbleNumber() != ""
+}
+
 // share gives the rest of the process back.
 func (c *claim) share() {
 	if c.hold.CompareAndSwap(holdWhole, holdNone) {

@@ -75,7 +75,7 @@ func (x *trial) run(t *testing.T) (*trace.Trace, error) {
 	x.inBubble(t)
 	tr := x.rec.Seal()
 	if strings.Contains(x.leak, "within a synctest bubble") {
-		return tr, errors.New("faultsim: a trial makes its own bubble of virtual time: call Run, Check and their like outside synctest.Test")
+		return tr, errNested
 	}
 	if strings.Contains(x.leak, "deadlock") && x.err == nil && !x.built() {
 		_, where, _ := strings.Cut(x.leak, "\n: ")
@@ -87,6 +87,8 @@ func (x *trial) run(t *testing.T) (*trace.Trace, error) {
 	}
 	return tr, x.err
 }
+
+var errNested = errors.New("faultsim: a trial makes its own bubble of virtual time: call Run, Check and their like outside synctest.Test, and outside the code under test")
 
 // inBubble runs the phases in virtual time. What is still blocked when they
 // are over makes the bubble panic, which is a finding and not the end of the test.
