@@ -24,6 +24,7 @@ const (
 // A savedCase is a failing schedule that is kept as a regression.
 type savedCase struct {
 	path      string
+	old       bool   // of the first version of the format
 	invariant string // the rule that it broke
 	found     string // where it was found: the trial and the base seed; empty: not known
 	policy    string // content of the policy that it broke; empty: not known
@@ -139,7 +140,7 @@ func loadCases(test string) ([]savedCase, error) {
 }
 
 // at is the case's path and the line that a finding is about: the one that
-// names the invariant, or the first one of a tool or an attempt.
+// names the invariant, or the first one of an action, a tool or an attempt.
 func (c *savedCase) at(u *UnfitError) string {
 	action := 0
 	for i, line := range strings.Split(c.source, "\n") {
@@ -152,6 +153,7 @@ func (c *savedCase) at(u *UnfitError) string {
 		case u == nil || u.action == 0:
 		case words[0] == "action" && !indented(line):
 			action++
+			found = u.tool == "" && action == u.action
 		case indented(line) && action == u.action && words[0] == u.tool:
 			found = u.attempt == 0 || len(words) > 1 && words[1] == strconv.Itoa(u.attempt)
 		}
@@ -173,7 +175,9 @@ func parseCase(text string) (savedCase, error) {
 			return c, &ParseError{1, fmt.Sprintf("the first line is %q, and this version of rehearse reads %q: the file was written by a later one, so update the module", word, caseHeader)}
 		case i == 0 && word != caseHeader && word != oldCaseHeader:
 			return c, &ParseError{1, fmt.Sprintf("the first line is %q, not %q: this is another file or another version", word, caseHeader)}
-		case i == 0 || word == "" || word[0] == '#':
+		case i == 0:
+			c.old = word == oldCaseHeader
+		case word == "" || word[0] == '#':
 		case word == scheduleHeader:
 			if c.invariant == "" {
 				return c, &ParseError{i + 1, "there is no line \"invariant NAME\" above the schedule"}

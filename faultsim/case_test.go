@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rehearse-go/rehearse/internal/kept"
+	"github.com/rehearse-go/rehearse/invariants"
 )
 
 // Cases that are there and cannot be read must not pass for none.
@@ -30,5 +31,46 @@ func TestCaseOfAnyInvariantIsFoundAgain(t *testing.T) {
 		cases, err := loadCases("TestX")
 		require.NoError(t, err)
 		require.Len(t, cases, i+1, name)
+	}
+}
+
+// A case that no longer reaches all of its faults is as good as ever: its bug is mended.
+func TestCaseOfAMendedBugStays(t *testing.T) {
+	const four = "weather 1 transient\n  weather 2 transient\n  weather 3 transient\n  weather 4 transient\n"
+	a := homeAdapter()
+	present := string(a.Policy.Content())
+	for _, x := range []struct{ name, header, policy, faults string }{
+		{"one attempt too many", caseHeader, present, four},
+		{"a hundred too many", caseHeader, present, "weather 100 transient\n"},
+		{"more than that policy allowed too", caseHeader, `{"maxAttempts":5}`, "weather 6 transient\n"},
+		{"the fault behind the last attempt", caseHeader, "", four},
+		{"an old version, which tells no policy", oldCaseHeader, "", "weather 9 transient\n"},
+	} {
+		text := x.header + "\ninvariant attempts-bounded\n"
+		if x.policy != "" {
+			text += "policy " + x.policy + "\n"
+		}
+		k, err := parseCase(text + "\n" + scheduleHeader + "\naction\n  " + x.faults)
+		require.NoError(t, err)
+		newCheck(t, &a, settings{}).replayCase(&k) // which ends the test where it fails
+	}
+}
+
+func TestFaultsAreInReachWhereMoreThanThePolicyCounts(t *testing.T) {
+	k := savedCase{policy: `{"maxAttempts":6}`, schedule: Schedule{Actions: []Plan{{Faults: map[string][]Fault{Main: make([]Fault, 5)}}}}}
+	for name, c := range map[string]struct {
+		change func(*Adapter)
+		out    bool
+	}{
+		"as it is":                  {func(*Adapter) {}, true},
+		"pages":                     {func(a *Adapter) { a.Pages = 2 }, false},
+		"time alone":                {func(a *Adapter) { a.Policy.MaxAttempts = invariants.Unlimited }, false},
+		"a process that comes back": {func(a *Adapter) { a.Resume = a.Subject }, false},
+		"a repeat beyond the rest":  {func(a *Adapter) { a.Policy.Refresh.Extra = true }, false},
+	} {
+		a := homeAdapter()
+		tr := Trial(t, a, One()).Trace
+		c.change(&a)
+		require.Equal(t, c.out, newCheck(t, &a, settings{}).outOfReach(&k, tr) != nil, name)
 	}
 }

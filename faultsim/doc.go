@@ -434,8 +434,10 @@
 // cases of its test before anything else, until the file is deleted; rename the
 // folder with the test. A second Check in one test has a folder, a seed and results of
 // its own, by the adapter's name. A case that no longer fits (its tool is gone, its
-// invariant has another name) fails the test, and the message names the file and
-// the line. Where the file cannot be written, the message carries its content.
+// invariant has another name, the policy no longer allows the attempt of a fault) fails
+// the test, and the message names the file and the line. One whose code does not go so
+// far any more, since its bug is mended, stays as it is. Where the file cannot be
+// written, the message carries its content.
 // Cases of the first version of the format, without origin and policy, are read too.
 //
 // The smallest schedule is run a hundred times more, or less often where its trace is

@@ -236,6 +236,9 @@ func TestCasesThatNoLongerFit(t *testing.T) {
 		"b policy":    "rehearse case 2\ninvariant conforms\npolicy home/v1\n",
 		"c empty":     "rehearse case 2\ninvariant conforms\nfound\n",
 		"d again":     "rehearse case 2\ninvariant conforms\nbeside {}\nbeside {}\n",
+		"e key":       "rehearse case 2\ninvariant conforms\n\nrehearse schedule 1\naction key=2\n",
+		"f reach":     "rehearse case 2\ninvariant conforms\npolicy {\"maxAttempts\":6}\n\nrehearse schedule 1\naction\naction\n  weather 5 transient\n",
+		"g by hand":   "rehearse case 2\ninvariant conforms\n\nrehearse schedule 1\naction\n  weather 5 transient\n",
 	} {
 		c := newChild(t, "repaired")
 		dir := filepath.Join(c.dir, "testdata", "rehearse", "TestChild")

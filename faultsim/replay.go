@@ -25,7 +25,11 @@ func (c *check) replayCase(k *savedCase) {
 	}
 	origin := "saved case " + k.path
 	r := c.again(k)
-	if u, ok := errors.AsType[*UnfitError](r.err); ok {
+	u, unfit := errors.AsType[*UnfitError](r.err)
+	if r.passes() {
+		u = c.outOfReach(k, r.tr)
+	}
+	if unfit || u != nil {
 		c.t.Fatalf("%s: the case no longer fits the adapter: %v\n    correct the line, or delete the file if it has lost its point", k.at(u), u)
 	}
 	if r.err != nil {

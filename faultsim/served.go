@@ -178,7 +178,7 @@ func (v *served) code(err error) string {
 func (v *served) fits(p *Plan, number int) error {
 	switch {
 	case v == nil && (p.Key != 0 || p.Other):
-		return fmt.Errorf("faultsim: action %d has a Key or Other, which are for a tool under test: clear them, or build the adapter with Served", number)
+		return &UnfitError{fmt.Sprintf("action %d has a Key or Other, which are for a tool under test: clear them, or build the adapter with Served", number), number, "", 0}
 	case v == nil:
 		return nil
 	case p.Key < NoKey:

@@ -137,7 +137,7 @@ func TestCallsThatDoNotFit(t *testing.T) {
 		unfit bool
 		want  string
 	}{
-		{"for a caller", caller, faultsim.Plan{Key: 2}, false, "Key or Other, which are for a tool under test"},
+		{"for a caller", caller, faultsim.Plan{Key: 2}, true, "Key or Other, which are for a tool under test"},
 		{"a fifth key", labels(asIs), faultsim.Plan{Key: 5}, true, "uses key 5, and there are 4"},
 		{"a key below none", labels(asIs), faultsim.Plan{Key: -2}, false, "keys are counted from 1"},
 		{"no other arguments", labels(func(v *faultsim.Served[parcel, label]) { v.Other = parcel{} }), faultsim.Plan{Other: true}, true, "Served has no Other"},
