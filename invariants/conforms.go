@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
@@ -82,10 +83,32 @@ func (w *walk) judge() (text, advice string) {
 	case !w.last || !w.alone() || w.chunked() || w.besides():
 		return "", ""
 	}
-	if text, advice = w.ending(); text != "" {
-		return text, advice
+	if text, advice = w.ending(); text == "" {
+		text, advice = w.reading()
 	}
-	return w.reading()
+	if text != "" && w.outwaited() {
+		return "", ""
+	}
+	return text, advice
+}
+
+// outwaited reports whether a series that ran beside this one was still waiting, as
+// its policy lets it, when this one had its answer. The action ends with that wait
+// then, such as at a cancel.
+func (w *walk) outwaited() bool {
+	for i := range w.a.Series {
+		s := &w.a.Series[i]
+		if s.Attempts[0].Event == w.s.Attempts[0].Event {
+			continue
+		}
+		other := w.all.walk(w.sc, w.a, s)
+		for other.next() {
+		}
+		if other.at != nil && other.then == nil && other.d.Do != Go && other.d.EndHi > w.d.EndHi && other.d.EndHi >= w.a.End {
+			return true
+		}
+	}
+	return false
 }
 
 // alone reports whether no other attempt of the action was under way when this
@@ -181,6 +204,9 @@ func (p *Policy) Terminal(a *trace.Action) trace.Reason {
 	if !seen {
 		reason = 0
 	}
+	if reason == trace.ReasonSuccess && a.Cause > 0 {
+		reason = p.endOf(a, a.Cause)
+	}
 	switch {
 	case reason == trace.ReasonSuccess && failedItems(a):
 		return trace.ReasonPartial // the last request of a batch went through, an earlier one has lost items
@@ -190,6 +216,24 @@ func (p *Policy) Terminal(a *trace.Action) trace.Reason {
 		return trace.ReasonCancelled
 	case a.Deadline != 0 && a.Deadline <= a.End:
 		return trace.ReasonDeadline
+	}
+	return 0
+}
+
+// endOf is the terminal reason of the series in which the call is: an action that
+// keeps its error has not ended with the success of a series beside it.
+func (p *Policy) endOf(a *trace.Action, call int) (reason trace.Reason) {
+	for i := range a.Series {
+		s := &a.Series[i]
+		if !slices.ContainsFunc(s.Attempts, func(at trace.Attempt) bool { return at.Call == call }) {
+			continue
+		}
+		w := p.walk(scene{}, a, s)
+		for w.next() {
+		}
+		if w.at != nil && w.d.Do != Go {
+			return w.d.Reason
+		}
 	}
 	return 0
 }
