@@ -179,6 +179,7 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], o trace.Outcome, er
 func (c *batchCall[Item, Out]) visit(f *Fault, order []string) trace.Class {
 	r := c.s.reception(c.t)
 	if r == nil {
+		c.s.gathers(f)
 		return 0
 	}
 	v, ended := r.visit(c.ctx, c.s.place(c.p), f)

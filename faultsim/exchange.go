@@ -113,6 +113,8 @@ func (x *exchange) answer(f *Fault) (*http.Response, error) {
 			x.over(trace.Outcome{Class: ended}, nil, context.Cause(ctx))
 			return nil, context.Cause(ctx)
 		}
+	} else {
+		x.s.gathers(f)
 	}
 	switch {
 	case f.Work > 0:

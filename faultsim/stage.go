@@ -74,6 +74,7 @@ type house struct {
 	connects    atomic.Bool             // there are sessions with tools
 	sessions    map[string]*Sessions    // by tool
 	crowd       *crowd                  // a fleet; nil: there is none
+	turnstile   turnstile               // of the calls that are answered at once
 	saboteur    *saboteur               // who stands between the code and its tools; nil: nobody
 }
 

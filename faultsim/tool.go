@@ -110,6 +110,8 @@ func (c *call[In, Out]) answer(f *Fault) (out Out, o trace.Outcome, err error) {
 			}
 			return c.cut(ended)
 		}
+	} else {
+		c.s.gathers(f)
 	}
 	worked := false
 	var late *labour[Out]
