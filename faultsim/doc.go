@@ -132,6 +132,42 @@
 // [Retrier] is the adapter of a retry library. A stage can have several tools of
 // both kinds.
 //
+// # Calls side by side
+//
+// One action may call tools from several goroutines and join what they say, as a
+// worker does that searches the shards of an index. Calls of one tool that are under
+// way at once and differ in their arguments are a series each, so that each branch is
+// held to the policy by itself: MaxAttempts and Backoff are those of a branch, Budget
+// and the caller's deadline those of the action. A failure that is answered at once
+// comes when everything else has got as far as it can at that instant: so branches
+// that begin together are under way at once, whatever their tool's latency.
+//
+//	index := faultsim.Tool(s, "index", look, errs) // one tool: the branches differ in their arguments
+//	return func(ctx context.Context) (any, error) { return search(ctx, index) }
+//
+//	for i := range index { // a tool for each branch: schedules and the matrix can tell them apart
+//		index[i] = faultsim.Tool(s, fmt.Sprint("index", i), look, errs)
+//	}
+//
+// What can be told apart, and what to declare:
+//
+//   - Over one tool, attempts are numbered in the order in which they arrive, over all
+//     branches, and at one instant chance decides who is first. Give each branch a tool
+//     of its own where a schedule is to speak of one of them, or traces are compared
+//     (-rehearse.twice).
+//   - The rows of the matrix count the calls of the first tool: give them a tool for
+//     each branch, or one branch as the action.
+//   - What the action returns is no tool's answer: say it in [Adapter].Want. Where a
+//     branch may fail and the rest is handed on, say so in [Adapter].Degraded.
+//   - Branches that send the same arguments to one tool cannot be told apart: they read
+//     as a repeat, or as calls that overlap. Give each a tool, or an action.
+//   - A goroutine that goes on to the next item when one has failed reads as a retry
+//     with other arguments: one thing after another is an action each, or a [Batch].
+//   - [trace.Layer] and [trace.CallID] do not part branches: the first is for layers
+//     that retry each other's failures, the second for what a model has asked for.
+//
+// examples/fanout has the adapters, the matrix, and workers that are found to be wrong.
+//
 // # Loops that a model drives
 //
 // [Stage.Model] is the double of a model: it follows a [Script], and misbehaves where
@@ -534,6 +570,8 @@
 //     virtual time, and so do a real connection, file or process, and a channel or
 //     WaitGroup made outside the bubble. After ten seconds of real time the test
 //     fails with the place and the cause; the goroutine cannot be ended.
+//   - Doubles wait for the bubble to be idle ([synctest.Wait]), and only one goroutine
+//     may do so at a time: code under test that waits so itself, beside a call, panics.
 //   - What was made in one bubble cannot be used in another: no pools, timers or
 //     clients in package variables. Build everything in Subject. http.DefaultTransport
 //     keeps goroutines; [Stage.ReplaceDefaultTransport] replaces it.
