@@ -17,13 +17,13 @@ import (
 var (
 	settingTrials  = setting.Define("trials", "trials of each property; 0: 1000, or 200 with -short", parseTrials)
 	settingSeed    = setting.Define("seed", "base seed, as a failure prints it; 0: from the test's name", parseSeed)
-	settingExplore = setting.Define("explore", "a fresh base seed for each run, which is printed", parseYes)
+	settingExplore = setting.Define("explore", "a fresh base seed for each run, which is printed", setting.YesOrNo)
 	settingFor     = setting.Define("for", "campaign: go on for a time (10m) or a count (1000000x), past failures", parseLength)
 	settingShard   = setting.Define("shard", "0/3: play the first of three parts of the trials", parseShard)
 	settingResults = setting.Define("results", "folder for a file of results of each property", parseFolder)
 	settingMerge   = setting.Define("merge", "folder with the files of all shards: report them as one run", parseFolder)
-	settingTwice   = setting.Define("twice", "true: passing trials run twice, and their traces are compared", parseYes)
-	settingGoTest  = setting.Define("gotest", "true: a failure prints its schedule as a Go test too", parseYes)
+	settingTwice   = setting.Define("twice", "true: passing trials run twice, and their traces are compared", setting.YesOrNo)
+	settingGoTest  = setting.Define("gotest", "true: a failure prints its schedule as a Go test too", setting.YesOrNo)
 )
 
 const defaultTrials = 1000
@@ -131,14 +131,6 @@ func parseSeed(text string) (uint64, error) {
 		return 0, errors.New("is no seed: give the whole number that a failure prints, or 0 for the one of the test's name")
 	}
 	return seed, nil
-}
-
-func parseYes(text string) (bool, error) {
-	yes, err := strconv.ParseBool(text)
-	if err != nil {
-		return false, errors.New("is neither true nor false")
-	}
-	return yes, nil
 }
 
 func parseFolder(text string) (string, error) { return text, nil }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -14,12 +13,8 @@ import (
 	"github.com/rehearse-go/rehearse/internal/setting"
 )
 
-// acceptSetting takes any word but one of no, as its variable always has.
 var acceptSetting = setting.Define("accept", "write the matrix's baselines, and the rates of samples, anew: what has changed, or has certainly fallen, fails until it is accepted",
-	func(text string) (bool, error) {
-		yes, err := strconv.ParseBool(text)
-		return yes || err != nil, nil
-	})
+	setting.YesOrNo)
 
 const baselineHeader = "rehearse baseline 1"
 
@@ -107,10 +102,20 @@ func parseBaseline(text string) (b baseline, err error) {
 	return b, nil
 }
 
-// accepting reports whether what the matrix comes to is to be written down.
+// accepting reports whether what the matrix comes to is to be written down. A word
+// that does not say is refused by wordOfAccept.
 func accepting() bool {
-	yes, _, _ := acceptSetting.Read()
-	return yes
+	yes, _, err := acceptSetting.Read()
+	return yes && err == nil
+}
+
+// wordOfAccept ends the test before anything is played for a word that does not say
+// whether to accept.
+func wordOfAccept(t *testing.T) {
+	t.Helper()
+	if _, _, err := acceptSetting.Read(); err != nil {
+		t.Fatalf("%v", err)
+	}
 }
 
 // hold compares the grid with the accepted baseline, or accepts it where that

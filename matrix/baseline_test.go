@@ -103,3 +103,24 @@ func TestBaselineHoldsTheMatrixToWhatWasAccepted(t *testing.T) {
 	story.WriteString("== garbage\n" + out)
 	gold.Equal(t, filepath.Join("testdata", "baseline.golden"), story.String())
 }
+
+// A word that does not say whether to accept is refused before anything is played, and
+// nothing is written.
+func TestAWordThatIsNeitherYesNorNoAcceptsNothing(t *testing.T) {
+	for _, c := range []struct{ test, file string }{
+		{"TestChildBaseline", "matrix.baseline"},
+		{"TestChildResults", "samples.baseline"},
+	} {
+		dir := t.TempDir()
+		for _, word := range []string{"no", "off", "n", "maybe"} {
+			out, passed := selftest.Run(t, dir, c.test, "-rehearse.accept="+word)
+			require.False(t, passed, out)
+			require.Contains(t, out, `-rehearse.accept="`+word+`" is neither true nor false`)
+		}
+		t.Setenv("REHEARSE_ACCEPT", "no")
+		out, passed := selftest.Run(t, dir, c.test)
+		require.False(t, passed, out)
+		require.Contains(t, out, `REHEARSE_ACCEPT="no" is neither true nor false`)
+		require.NoFileExists(t, filepath.Join(dir, "testdata/rehearse", c.test, c.file))
+	}
+}

@@ -34,6 +34,7 @@ import (
 // its goroutines cannot be ended, and each row would take as long.
 func Run(t *testing.T, a faultsim.Adapter, own ...Row) {
 	t.Helper()
+	wordOfAccept(t)
 	set, rows, err := prepare(t, a, own)
 	if err != nil {
 		t.Fatalf("%v", err)

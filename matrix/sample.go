@@ -139,6 +139,7 @@ func Keeps(inv invariants.Invariant) func(*trace.Trace) bool {
 // Sample must be called outside a synctest bubble.
 func Sample(t *testing.T, s Samples) {
 	t.Helper()
+	wordOfAccept(t)
 	p, err := s.player(t)
 	if err != nil {
 		t.Fatalf("%v", err)

@@ -7,10 +7,12 @@ package setting
 
 import (
 	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -77,6 +79,16 @@ func (s *Setting[V]) explain(name, value string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s=%q %w", name, value, err)
+}
+
+// YesOrNo is how a wish is parsed. A word that is neither is an error, for whoever
+// writes "no" must not get what "yes" does.
+func YesOrNo(text string) (bool, error) {
+	yes, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, errors.New("is neither true nor false")
+	}
+	return yes, nil
 }
 
 // text is a flag that is taken as it is, and read by the test that needs it, so

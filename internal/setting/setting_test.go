@@ -17,7 +17,7 @@ var answer = Define("answer", "a number", func(s string) (int, error) {
 	return n, nil
 })
 
-var yes = Define("yes", "a wish", strconv.ParseBool)
+var yes = Define("yes", "a wish", YesOrNo)
 
 func TestFlagGoesBeforeItsVariable(t *testing.T) {
 	read := func() (int, Source) {
@@ -60,6 +60,11 @@ func TestAFlagOfYesOrNoNeedsNoValue(t *testing.T) {
 	v, _, err := yes.Read()
 	require.NoError(t, err)
 	require.True(t, v)
+
+	require.NoError(t, flag.Set("rehearse.yes", "no"))
+	v, _, err = yes.Read()
+	require.EqualError(t, err, `-rehearse.yes="no" is neither true nor false`)
+	require.False(t, v)
 }
 
 func TestAllListsTheSettingsByTheirFlags(t *testing.T) {
