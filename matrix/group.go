@@ -173,6 +173,7 @@ func basicRows() []Row {
 		{Name: "business-decline", Proves: "A business no is a valid answer, and neither a failure nor a reason to ask again.", Schedule: refusedBy(trace.Declined)},
 		{Name: "empty-answer", Proves: "An answer that holds nothing is an answer: no failure, not asked for again, and not filled.", Schedule: emptyAnswer},
 		{Name: "malformed-answer", Proves: "An answer without what it must have is no evidence of a success.", Schedule: refusedBy(trace.Malformed)},
+		{Name: "success-at-the-last-attempt", Proves: "The answer of the last attempt that is permitted is the action's, as any other is.", Schedule: successAtTheLast},
 	}
 }
 

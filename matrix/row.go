@@ -99,6 +99,24 @@ func transientUntilExhausted(s Setting) (faultsim.Schedule, error) {
 	return faultsim.One(slices.Repeat([]faultsim.Fault{f}, n)...), err
 }
 
+// successAtTheLast fails every attempt but the last one that the policy is certain to
+// permit.
+func successAtTheLast(s Setting) (faultsim.Schedule, error) {
+	f, err := s.Retried()
+	if err != nil {
+		return faultsim.Schedule{}, err
+	}
+	if s.Policy.MaxAttempts == invariants.Unlimited && s.Policy.Backoff.Jitter != (invariants.Jitter{}) {
+		return faultsim.Schedule{}, NotFor("thousands of windows leave open which attempt is the last")
+	}
+	failing, _ := transientUntilExhausted(s)
+	e, ends := faultsim.ExpectPages(s.Policy, failing, s.Pages)
+	if !ends || e.Least < 2 {
+		return faultsim.Schedule{}, NotFor("the policy is not certain to permit a second attempt")
+	}
+	return faultsim.One(slices.Repeat([]faultsim.Fault{f}, e.Least-1)...), nil
+}
+
 func refusedBy(c trace.Class) func(Setting) (faultsim.Schedule, error) {
 	return func(s Setting) (faultsim.Schedule, error) {
 		if !s.Can(faultsim.Fail(c)) {

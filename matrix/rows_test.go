@@ -54,6 +54,7 @@ var further = []struct {
 	{"business-decline", matrix.Basics, end{1, declined}, end{1, declined}, end{1, declined}, end{1, declined}},
 	{"empty-answer", matrix.Basics, end{1, ok}, end{1, ok}, end{1, ok}, end{1, ok}},
 	{"malformed-answer", matrix.Basics, end{1, refused}, end{1, refused}, end{1, outcome}, end{1, refused}},
+	{"success-at-the-last-attempt", matrix.Basics, end{3, ok}, end{3, ok}, end{3, ok}, end{3, ok}},
 	{"cancel-before-begin", matrix.Timing, end{0, cancelled}, end{0, cancelled}, end{0, cancelled}, end{0, cancelled}},
 	{"cancel-in-flight", matrix.Timing, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}},
 	{"cancel-just-before-answer", matrix.Timing, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}, end{1, cancelled}},
@@ -146,4 +147,35 @@ func TestRowsHaveATextForm(t *testing.T) {
 		require.NoError(t, err, row.Name)
 		assert.Equal(t, s.String(), again.String(), row.Name)
 	}
+}
+
+// The last attempt is the one that the policy is certain to permit, whatever bounds it.
+func TestTheLastAttemptIsTheLastOneThatIsCertain(t *testing.T) {
+	row := rowNamed(t, "success-at-the-last-attempt")
+	certain := func(change func(*invariants.Policy)) (int, error) {
+		p := read
+		change(&p)
+		s, err := row.Schedule(matrix.Setting{Policy: p, Can: anything})
+		if err != nil {
+			return 0, err
+		}
+		e, _ := faultsim.ExpectFirst(p, s)
+		require.Equal(t, []trace.Reason{ok}, e.Reasons)
+		return e.Most, nil
+	}
+	for _, c := range []struct {
+		change func(*invariants.Policy)
+		want   int
+	}{
+		{func(p *invariants.Policy) { p.MaxAttempts = 2 }, 2},
+		{func(p *invariants.Policy) { p.MaxAttempts = 6 }, 6},
+		{func(p *invariants.Policy) { p.MaxAttempts, p.Price, p.Spend = 6, 10, 45 }, 4},
+		{func(p *invariants.Policy) { p.MaxAttempts, p.Budget = invariants.Unlimited, time.Second }, 4}, // at 0, 100, 300 and 700ms
+	} {
+		n, err := certain(c.change)
+		require.NoError(t, err)
+		require.Equal(t, c.want, n)
+	}
+	_, err := certain(func(p *invariants.Policy) { p.MaxAttempts = 1 })
+	require.EqualError(t, err, "the policy is not certain to permit a second attempt")
 }

@@ -1,6 +1,7 @@
 package zoo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ func successes() []Specimen {
 			"F083", "stop-after-success", weather(repeatsForLog)},
 		{"page-never-turned", "The cursor of the next page is not taken over, and the first page is fetched for ever.",
 			handling, "no-spin", weather(turnsNoPage)},
+		{"last-answer-dropped", "The loop gives up when its attempts are used up, and does not look at what the last of them answered.",
+			testingRetries, "honest-ending", agents(tries(5), failures(), dropsTheLast)},
 	}
 }
 
@@ -87,4 +90,26 @@ func turnsNoPage(ctx context.Context, call tool) (forecast, error) {
 		}
 	}
 	return forecast{}, nil
+}
+
+// dropsTheLast looks at the count first, and at the answer only where there is another
+// attempt left.
+func dropsTheLast(ctx context.Context, call tool) (forecast, error) {
+	wait := base
+	for n := 1; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return forecast{}, err
+		}
+		f, err := once(ctx, call, pune)
+		if n == 5 {
+			return forecast{}, fmt.Errorf("weather: gave up after %d attempts: %w", n, cmp.Or(err, errUnavailable))
+		}
+		if err == nil || final(ctx, err) {
+			return f, err
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return forecast{}, err
+		}
+		wait *= 2
+	}
 }
