@@ -99,6 +99,9 @@ func (d *drawer) forBreaker(t *source) Schedule {
 	if d.breaker.Lease > 0 && coin(t) {
 		return d.clinging(t)
 	}
+	if s.AtOnce && d.opens() <= 2*breakerActions && oneIn(t, 2) {
+		return d.overtaken(t)
+	}
 	d.calm(t.of("calm"), &s)
 	return s
 }
@@ -107,18 +110,8 @@ func (d *drawer) forBreaker(t *source) Schedule {
 // callers before and behind the end of its lease.
 func (d *drawer) clinging(t *source) Schedule {
 	b := d.breaker
-	callers := max(b.Consecutive, b.Least)
-	if callers == 0 {
-		callers = b.Window
-	}
-	s := Schedule{AtOnce: true}
-	for n := range callers {
-		s.Actions = append(s.Actions, d.failing(t.nth(n)))
-	}
-	name := d.tools[0].name
-	if b.Tool != "" {
-		name = b.Tool
-	}
+	s := Schedule{AtOnce: true, Actions: d.opening(t)}
+	callers, name := len(s.Actions), d.guarded()
 	hang := Plan{After: (2 * b.Cooldown).Truncate(10) + 10, Faults: map[string][]Fault{name: {{Hang: true}}}}
 	s.Actions = append(s.Actions, hang,
 		Plan{After: b.Lease.Truncate(10)/2 + 10, Faults: map[string][]Fault{}},
@@ -127,6 +120,39 @@ func (d *drawer) clinging(t *source) Schedule {
 		s.Actions[callers].Deadline = odd(2 * b.Lease)
 	}
 	return s
+}
+
+// overtaken draws a call that is answered when the ones behind it have opened the
+// breaker, and a caller who comes then.
+func (d *drawer) overtaken(t *source) Schedule {
+	slow := min(d.latency(t), d.breaker.Cooldown/4).Truncate(10) + 70
+	first := Plan{Faults: map[string][]Fault{d.guarded(): {{Latency: slow}}}}
+	last := Plan{After: slow + 10, Faults: map[string][]Fault{}}
+	return Schedule{AtOnce: true, Actions: slices.Concat([]Plan{first}, d.opening(t), []Plan{last})}
+}
+
+// opening draws callers at once whose failures open the breaker.
+func (d *drawer) opening(t *source) (plans []Plan) {
+	for n := range d.opens() {
+		plans = append(plans, d.failing(t.nth(n)))
+	}
+	return plans
+}
+
+// opens is how many failures open the breaker, where nothing else comes between.
+func (d *drawer) opens() int {
+	if n := max(d.breaker.Consecutive, d.breaker.Least); n > 0 {
+		return n
+	}
+	return d.breaker.Window
+}
+
+// guarded is the tool that the breaker guards.
+func (d *drawer) guarded() string {
+	if d.breaker.Tool != "" {
+		return d.breaker.Tool
+	}
+	return d.tools[0].name
 }
 
 // strain draws an action for a breaker: one that fails throughout, one whose

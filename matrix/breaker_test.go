@@ -26,28 +26,33 @@ type fuse struct {
 	blown   bool
 	since   time.Time
 	probing bool
+	turn    int // calls of an earlier one say nothing of now
 }
 
 // enter asks for a call; leave must be told how it went.
 func (f *fuse) enter() (leave func(failed, counts bool), ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.blown {
-		return f.leave, true
+	if f.blown {
+		if time.Since(f.since) < time.Hour || f.probing {
+			return nil, false
+		}
+		f.probing = true
 	}
-	if time.Since(f.since) < time.Hour || f.probing {
-		return nil, false
-	}
-	f.probing = true
-	return f.leave, true
+	turn := f.turn
+	return func(failed, counts bool) { f.leave(turn, failed, counts) }, true
 }
 
-func (f *fuse) leave(failed, counts bool) {
+func (f *fuse) leave(turn int, failed, counts bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if turn != f.turn {
+		return
+	}
 	f.probing = false
-	if counts {
+	if counts && (failed || f.blown) {
 		f.blown, f.since = failed, time.Now()
+		f.turn++
 	}
 }
 

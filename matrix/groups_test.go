@@ -95,6 +95,7 @@ func TestExpectationsOfBreakerRows(t *testing.T) {
 		"breaker-callers-leave":      {end{7, ok}, end{6, ok}},
 		"breaker-wrong-arguments":    {end{7, ok}, end{6, ok}},
 		"breaker-scattered-failures": {end{6 * 3, ok}, end{}},
+		"breaker-late-success":       {end{6, refused}, end{5, refused}},
 		"breaker-after-a-good-time":  {end{}, end{25, refused}},
 	} {
 		for b, want := range map[*invariants.Breaker]end{&inARow: want.inARow, &byRate: want.byRate} {

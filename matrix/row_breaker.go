@@ -30,6 +30,7 @@ func breakerRows() []Row {
 		ofBreaker("breaker-of-another-tool", "The failures of another tool open its own breaker, and close no other door.", breakerOther),
 		ofBreaker("breaker-wrong-arguments", "Answers that the tool is not to blame for do not open it.", breakerBlameless),
 		ofBreaker("breaker-scattered-failures", "A success between failures begins the count in a row anew.", breakerScattered),
+		ofBreaker("breaker-late-success", "A success that was under way as it opened says nothing of now, and does not close it.", breakerLateSuccess),
 		ofBreaker("breaker-after-a-good-time", "What was good long ago does not keep it closed in an outage.", breakerGoodTime),
 	}
 }
@@ -274,6 +275,23 @@ func breakerScattered(t trip) (d drill, err error) {
 		d.actions, d.calls = append(d.actions, once, healthy), d.calls+e.Most+1
 	}
 	return d, nil
+}
+
+// breakerLateSuccess sends a slow call ahead of the failures that open the breaker.
+// All of them are called before the first answers, so that they meet no open door.
+func breakerLateSuccess(t trip) (d drill, err error) {
+	if t.f.Hang {
+		return d, NotFor("the tool fails by hanging only, which takes longer than a slow answer may")
+	}
+	slow, err := t.set.flight()
+	if err != nil {
+		return d, err
+	}
+	slow = min(slow, t.cooldown/4).Truncate(10)
+	return drill{
+		actions: slices.Concat([]faultsim.Plan{planned(faultsim.Fault{Latency: slow})}, slices.Repeat([]faultsim.Plan{t.failing()}, t.threshold), []faultsim.Plan{after(slow, healthy)}),
+		atOnce:  true, calls: 1 + t.threshold, refused: true,
+	}, nil
 }
 
 // breakerOther opens the breaker of another tool, which is called behind the

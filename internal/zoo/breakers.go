@@ -43,6 +43,8 @@ func breakers() []Specimen {
 			toolErrors, "circuit-breaker", locating(func() (geo, weather *guard) { g := newGuard(); return g, g })},
 		{"breaker-window-never-slides", "The rate is taken over all calls since the start, and a long good time hides an outage.",
 			toolErrors, "circuit-breaker", guarded(byRate(), func(g *guard) { g.rate, g.endless = true, true })},
+		{"breaker-closed-by-the-past", "A call that was sent before the breaker opened succeeds after it, and closes it.",
+			toolErrors, "circuit-breaker", breaks(func(g *guard) { g.trusts = true })},
 	}
 }
 
@@ -108,7 +110,7 @@ type guard struct {
 	rate    bool // over the last calls
 	endless bool
 
-	forgetful, keepsCount, crowd, wedges, extends, softProbe, retriesOpen, once, ungrateful bool
+	forgetful, keepsCount, crowd, wedges, extends, softProbe, retriesOpen, once, ungrateful, trusts bool
 }
 
 func newGuard() *guard {
@@ -184,7 +186,7 @@ func (g *guard) enter() (leave func(verdict), err error) {
 	return func(v verdict) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if turn == g.turn && !g.forgetful {
+		if (turn == g.turn || g.trusts && v == fine) && !g.forgetful {
 			g.settle(v)
 		}
 	}, nil
