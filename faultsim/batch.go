@@ -126,9 +126,9 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], o trace.Outcome, er
 	if c.s.gone() {
 		return nil, o, c.s.buried()
 	}
-	asked := make([]trace.Item, len(c.in))
-	for i, item := range c.in {
-		asked[i].ID = c.id(item)
+	asked, err := c.named()
+	if err != nil {
+		return nil, o, err
 	}
 	c.p = c.s.reached(c.ctx, trace.Call{Tool: c.t.name, Args: double.JSON(c.in), Items: trace.ItemsOf(asked...), Definition: c.s.known(c.t.name)})
 	f, a := c.s.arrive(c.t, c.p)
@@ -150,7 +150,7 @@ func (c *batchCall[Item, Out]) run() (out []ItemResult[Out], o trace.Outcome, er
 		out, o, err = nil, trace.Outcome{Class: ended}, c.ctx.Err()
 		own = context.Cause(c.ctx) // whoever says why it ended has kept the error as well
 	case f.class() != trace.OK && f.Items == "":
-		out, o, err = nil, trace.Outcome{Class: f.Class, Hint: f.Hint}, c.errs.render(&f)
+		out, o, err = nil, trace.Outcome{Class: f.Class, Hint: f.Hint}, c.s.rendered(c.t.name, c.errs, &f)
 	default:
 		if out == nil {
 			out = c.work(&f, order)
@@ -214,11 +214,11 @@ func (c *batchCall[Item, Out]) work(f *Fault, order []string) []ItemResult[Out] 
 	for i, item := range c.in {
 		out[i].ID = c.id(item)
 		if class := f.item(out[i].ID, order); class != trace.OK {
-			out[i].Err = c.errs.render(&Fault{Class: class, Hint: f.Hint})
+			out[i].Err = c.s.rendered(c.t.name, c.errs, &Fault{Class: class, Hint: f.Hint})
 			continue
 		}
 		if c.fake != nil {
-			out[i].Out, out[i].Err = c.fake(c.ctx, item)
+			out[i].Out, out[i].Err = c.faked(item)
 		}
 		if out[i].Err == nil {
 			done = append(done, trace.Item{ID: out[i].ID})

@@ -121,7 +121,7 @@ func (c *crowd) fits() error {
 // open opens the service, now that all are built: what Subject itself calls is
 // answered at once.
 func (c *crowd) open() {
-	c.reception.Store(newReception(&c.f.Service, c.x.stage.lookup(c.f.Service.name()).name, c.f.Seed))
+	c.reception.Store(newReception(&c.f.Service, c.x.stage.lookup(c.f.Service.name()).name, c.f.Seed, c.x.stage.misused))
 }
 
 // live is what one agent does.

@@ -20,7 +20,8 @@ import (
 // Own distributions are made by implementing it.
 type Distribution[V int | time.Duration] interface {
 	// Quantile is the least value that a share of more than u of the draws do not
-	// exceed. u is from 0 up to 1, which is left out; the function rises with it.
+	// exceed. u is from 0 up to 1, which is left out; the function rises with it, and
+	// is never below 0.
 	Quantile(u float64) V
 
 	// Validate reports a parameter that makes no distribution.
@@ -50,13 +51,33 @@ func valueOf[V int | time.Duration](t *source, d Distribution[V]) (zero V) {
 	return max(zero, d.Quantile(fraction(t)))
 }
 
-// valid is what is wrong with the distribution; nil has nothing wrong with it.
-func valid[V int | time.Duration](d Distribution[V]) error {
+// valid is what is wrong with the distribution; nil has nothing wrong with it. One of
+// the user's own is asked for values too, since a draw has nobody to report to.
+func valid[V int | time.Duration](d Distribution[V]) (err error) {
 	if d == nil {
 		return nil
 	}
-	return d.Validate()
+	asked := "Validate()"
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s of %T panicked: %v at %s", asked, d, p, panicSite())
+		}
+	}()
+	if err := d.Validate(); err != nil {
+		return err
+	}
+	for n := range probes + 1 {
+		u := min(float64(n)/probes, 1-1.0/(1<<fractionBits)) // the greatest that is drawn
+		asked = fmt.Sprintf("Quantile(%v)", u)
+		if v := d.Quantile(u); v < 0 {
+			return fmt.Errorf("%s of %T is %v: return 0 or more (NaN and infinities have no whole number, and may become such a one)", asked, d, v)
+		}
+	}
+	return nil
 }
+
+// probes is how many values a distribution is asked for before it is drawn from.
+const probes = 256
 
 // share reports what makes p no share of the draws.
 func share(what string, p float64) error {

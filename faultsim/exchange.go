@@ -225,7 +225,7 @@ func (x *exchange) reply(f *Fault) double.Reply {
 		}
 	}
 	if h != nil {
-		own := double.Serve(h, x.req, x.in)
+		own := x.served(h)
 		own.Class, own.Pieces = usual.Class, usual.Pieces
 		usual = own
 	}

@@ -131,11 +131,24 @@ func (f *Fleet) validate() error {
 	return errors.Join(errs...)
 }
 
+// arrive asks Arrive, whose panic is the fleet's own mistake.
+func (f *Fleet) arrive() (at []time.Duration, err error) {
+	if f.Arrive == nil {
+		return make([]time.Duration, f.Agents), nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("fleet: Arrive panicked: %v at %s: it must return an instant for each of %d agents", p, panicSite(), f.Agents)
+		}
+	}()
+	return f.Arrive(f.Agents, rand.New(rand.NewPCG(f.Seed, 1))), nil
+}
+
 // arrivals are the instants at which the agents begin, kept apart.
 func (f *Fleet) arrivals() ([]time.Duration, error) {
-	at := make([]time.Duration, f.Agents)
-	if f.Arrive != nil {
-		at = f.Arrive(f.Agents, rand.New(rand.NewPCG(f.Seed, 1)))
+	at, err := f.arrive()
+	if err != nil {
+		return nil, err
 	}
 	if len(at) != f.Agents {
 		return nil, fmt.Errorf("fleet: Arrive returned %d instants for %d agents: return one for each", len(at), f.Agents)

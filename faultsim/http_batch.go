@@ -85,7 +85,7 @@ func (x *exchange) itemised(f *Fault) double.Reply {
 			x.r.Batch.Answer(w, list)
 		}
 	})
-	reply := double.Serve(h, x.req, x.in)
+	reply := x.served(h)
 	reply.Class = class
 	return reply
 }

@@ -123,7 +123,7 @@ func (d *Model) refuses(shown *trace.Prompt) error {
 // failure is the error of the model's API.
 func (d *Model) failure(f *Fault) error {
 	if _, own := d.script.Errors[f.class()]; own {
-		err := d.script.Errors.render(f)
+		err := d.s.rendered(d.t.name, d.script.Errors, f)
 		if f.packed() {
 			err = f.pack(d.t.name, err)
 		}

@@ -33,12 +33,17 @@ type reception struct {
 	refused, throttled, down, left, wasted int
 }
 
-func newReception(sv *Service, tool string, seed uint64) *reception {
+// newReception opens the service; wrong is told of mistakes of the service's own.
+func newReception(sv *Service, tool string, seed uint64, wrong func(error) error) *reception {
 	r := &reception{tool: tool, full: sv.full(), leave: sv.Leave, begin: time.Now()}
 	random, serve := rand.New(rand.NewPCG(seed, 2)), sv.Serve
 	r.st = station{workers: sv.Workers, room: sv.Queue, times: func(int) time.Duration { return serve }}
-	if times := sv.times(); times != nil {
-		r.st.times = func(waiting int) time.Duration { return times(random, waiting) }
+	if sv.times() != nil {
+		r.st.times = func(waiting int) time.Duration {
+			d, err := sv.takes(random, waiting)
+			_ = wrong(err)
+			return d
+		}
 	}
 	r.climate = climate{s: sv.schedule()}
 	return r

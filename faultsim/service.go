@@ -68,6 +68,24 @@ func (sv *Service) times() func(r *rand.Rand, waiting int) time.Duration {
 	return sv.Times
 }
 
+// takes is how long a call takes by Times or Drawn. A panic, and what no trial plays,
+// are the service's own mistakes.
+func (sv *Service) takes(r *rand.Rand, waiting int) (d time.Duration, err error) {
+	what := "Times"
+	if sv.Drawn != nil {
+		what = "Drawn"
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			d, err = 0, fmt.Errorf("fleet: Service.%s panicked: %v at %s: it must say a time for every length of the line, 0 included", what, p, panicSite())
+		}
+	}()
+	if d = sv.times()(r, waiting); d > longestTime {
+		return 0, fmt.Errorf("fleet: Service.%s says %v with %d in line: a trial plays a year (%v) at most", what, d, waiting, longestTime)
+	}
+	return d, nil
+}
+
 // mostQueued bounds what a fleet counts.
 const mostQueued = 1_000_000
 

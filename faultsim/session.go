@@ -125,7 +125,7 @@ func (x *Sessions) arrive(p trace.Pending) (a *act, spins bool, down error) {
 	}
 	for i := range x.s.climate.s.Outages {
 		if o := &x.s.climate.s.Outages[i]; o.Class == trace.NotConnected && x.s.lookup(o.Tool) == t && at >= o.From && at < o.To {
-			return a, false, t.skills.(Errors).render(&Fault{Class: o.Class})
+			return a, false, x.s.rendered(t.name, t.skills.(Errors), &Fault{Class: o.Class})
 		}
 	}
 	return a, false, nil

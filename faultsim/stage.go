@@ -206,8 +206,14 @@ func (s *Stage) Observe(ctx context.Context, value any) {
 	s.rec.Observe(s.member.owns(ctx), value)
 }
 
+// errNoStage is for doubles without a trial to be in.
+var errNoStage = errors.New("a double was put on a Stage that is nil, or that is not of a trial: hand on the *Stage that Subject is called with")
+
 // register puts a double on the stage.
 func (s *Stage) register(t *tool) {
+	if s == nil || s.house == nil {
+		panic(errNoStage)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.named(t.name)

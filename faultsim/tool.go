@@ -151,7 +151,7 @@ func (c *call[In, Out]) failure(f *Fault) (out Out, o trace.Outcome, err error) 
 	if v, ok := valued[Out](c.errs, f); ok {
 		return v, trace.Outcome{Class: f.Class}, nil
 	}
-	err = c.errs.render(f)
+	err = c.s.rendered(c.t.name, c.errs, f)
 	if f.packed() {
 		c.own, err = err, f.pack(c.t.name, err)
 	}
@@ -165,7 +165,7 @@ func (c *call[In, Out]) work() (out Out, err error) {
 		return out, nil
 	}
 	if c.fake != nil {
-		out, err = c.fake(c.ctx, c.in)
+		out, err = c.faked()
 	}
 	if err == nil {
 		c.p.Effect()

@@ -192,7 +192,9 @@ func (x *trial) unwind(t *testing.T) {
 // build makes the subject on the stage, with the adapter's Subject or its Resume.
 func (x *trial) build(s *Stage, what string, subject func(*Stage) Action) (action Action, err error) {
 	defer func() {
-		if p := recover(); p != nil {
+		if p := recover(); p == errNoStage {
+			err = fmt.Errorf("faultsim: %s of %q: %w", what, x.a.Name, errNoStage)
+		} else if p != nil {
 			err = fmt.Errorf("faultsim: %s of %q panicked: %v\n%s", what, x.a.Name, p, debug.Stack())
 		} else if !x.built() {
 			x.err = fmt.Errorf("faultsim: %s of %q ended its goroutine (t.FailNow, t.Fatal or runtime.Goexit): check what it needs before the trial, and panic where it cannot be built", what, x.a.Name)

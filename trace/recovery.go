@@ -61,8 +61,12 @@ type Recovery struct {
 // behind it.
 func (r *Recovery) Recovered() bool { return r.Time != Never }
 
-// Recovery computes how the program recovered, in time linear in the trace.
+// Recovery computes how the program recovered, in time linear in the trace. A nil
+// trace has no events, and so no calm.
 func (t *Trace) Recovery() Recovery {
+	if t == nil {
+		t = new(Trace)
+	}
 	r := Recovery{Time: Never, Settled: Never}
 	for i := range t.Events {
 		if e := &t.Events[i]; e.Kind == KindCalm {

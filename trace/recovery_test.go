@@ -176,3 +176,10 @@ func TestACalmAloneIsATrace(t *testing.T) {
 	require.Empty(t, tr.Actions())
 	require.Contains(t, tr.Timeline(), "the faults stop")
 }
+
+// A trace that is not there has not recovered, and is no crash of whoever asks.
+func TestANilTraceHasNoRecovery(t *testing.T) {
+	r := (*trace.Trace)(nil).Recovery()
+	require.False(t, r.Calmed)
+	require.False(t, r.Recovered())
+}
