@@ -340,7 +340,7 @@
 // short or stretched, a hint that is ignored, an argument or key that changes, a
 // context that the tool is not given, a result that is dropped, altered or made up,
 // an error that is swallowed, a goroutine that is left behind. There is one in each
-// trial, recorded as the code's own, and each must be noticed:
+// trial, recorded as the code's own, and each must be noticed at least once:
 //
 //	func TestWouldNotice(t *testing.T) { faultsim.Sabotage(t, adapter()) }
 //

@@ -15,10 +15,11 @@ const AcceptedSin = "sin "
 
 // Sabotage asks whether the rules that the adapter is held to would have noticed
 // code that is wrong: the stage commits sins in the place of the code, which is
-// right, one in each trial, and wants each of them noticed. One that no rule
-// notices is a blind spot, and fails the test, unless the adapter's Accept gives a
-// reason for "sin NAME"; it often means that the policy does not declare what the
-// code does. A sin is a mutation that is made at run time, between the code and
+// right, one in each trial, and counts how often each of them is noticed. One that no
+// rule ever notices is a blind spot, and fails the test; one that is noticed some of
+// the times passes, and the table says how often. A blind spot passes where the
+// adapter's Accept gives a reason for "sin NAME"; it often means that the policy does
+// not declare what the code does. A sin is a mutation that is made at run time, between the code and
 // its tools: see DeMillo, Lipton and Sayward, "Hints on Test Data Selection"
 // (1978), for the question, and [ExploreSabotage] for that of a test written by
 // hand.

@@ -162,7 +162,7 @@ func (g *sabotage) scout() (trials int, err error) {
 		}
 		if found := g.judge(tr); len(found) > 0 {
 			return n, fmt.Errorf("faultsim: the test fails without any sabotage, by %s: mend that first, or correct what it asserts\n%s\n%s",
-				strings.Join(found, ", "), indent("schedule", s.String()), tr.Timeline())
+				g.says(found, tr), indent("schedule", s.String()), tr.Timeline())
 		}
 		for k := range v.met {
 			if len(g.occasions[k]) < g.most() {
@@ -288,7 +288,7 @@ func most(counts map[string]int, names []string) (name string) {
 // judge returns what notices something in the trace, each once.
 func (g *sabotage) judge(tr *trace.Trace) []string {
 	if g.test.Judge != nil {
-		if g.fails(tr) {
+		if g.asked(tr) != nil {
 			return []string{judgeName}
 		}
 		return nil
@@ -303,12 +303,20 @@ func (g *sabotage) judge(tr *trace.Trace) []string {
 	return names
 }
 
-// fails asks the test's own Judge.
-func (g *sabotage) fails(tr *trace.Trace) (failed bool) {
+// asked asks the test's own Judge.
+func (g *sabotage) asked(tr *trace.Trace) (failed error) {
 	defer func() {
-		if recover() != nil {
-			failed = true
+		if p := recover(); p != nil {
+			failed = fmt.Errorf("it panicked: %v at %s", p, panicSite())
 		}
 	}()
-	return g.test.Judge(tr) != nil
+	return g.test.Judge(tr)
+}
+
+// says names what failed, with the words of the test's own Judge.
+func (g *sabotage) says(found []string, tr *trace.Trace) string {
+	if g.test.Judge == nil {
+		return strings.Join(found, ", ")
+	}
+	return fmt.Sprintf("%s (%v)", judgeName, g.asked(tr))
 }

@@ -172,20 +172,29 @@ func callingSins() []*sin {
 	}
 }
 
-// refused is a call at the end of an action that made none and says why.
+// refused is a call at the end of an action that made none and says why: that of an
+// earlier action, with a key of its own where the tool has keys.
 func refused(name, does, eye, needs string, why trace.Reason) *sin {
 	return &sin{
 		name: name, does: does, needs: needs, eye: eye,
 		leaving: func(e *exit) bool {
 			c := e.v.latest
-			if c == nil || e.st.calls > 0 || e.st.ctx.Err() != nil || e.s.policy.Key != "" || e.reason() != why {
+			if c == nil || e.st.calls > 0 || e.st.ctx.Err() != nil || e.reason() != why {
 				return false
 			}
 			c.stint, c.lane = e.st, &lane{tool: c.t.name, p: c.lane.p}
-			return c.plain(0)
+			return c.plain(0) && c.can(c.asNew())
 		},
-		leave: func(e *exit) { e.v.latest.call(e.st.ctx, asIs) },
+		leave: func(e *exit) { e.v.latest.call(e.st.ctx, e.v.latest.asNew()) },
 	}
+}
+
+// asNew is the change that makes the call one of another action.
+func (c *visit) asNew() change {
+	if c.lane.p.Key == "" {
+		return asIs
+	}
+	return freshKey
 }
 
 // reason is what the code says of its end; 0: nothing.

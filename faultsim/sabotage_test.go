@@ -315,3 +315,61 @@ func TestSinsAreLabelled(t *testing.T) {
 		assert.NotEmpty(t, k.eye, k.name)
 	}
 }
+
+type bill struct {
+	Key    string
+	Amount int
+}
+
+var errOpenCircuit = errors.New("the circuit is open")
+
+// cautious pays with a key for each action, and after a failure not for an hour.
+func cautious() Adapter {
+	return Adapter{
+		Name:    "pay",
+		Policy:  invariants.Policy{ID: "pay/v1", MaxAttempts: 1, Late: invariants.LateWait, Key: "Key"},
+		Breaker: &invariants.Breaker{Consecutive: 1, Cooldown: time.Hour},
+		Reason: func(err error) trace.Reason {
+			if errors.Is(err, errOpenCircuit) {
+				return trace.ReasonBreakerOpen
+			}
+			return 0
+		},
+		Subject: func(s *Stage) Action {
+			pay := Tool[bill, int](s, "bank", nil, Errors{trace.Transient: errBusy})
+			var failed time.Time
+			return func(ctx context.Context) (any, error) {
+				if !failed.IsZero() && time.Since(failed) < time.Hour {
+					return nil, errOpenCircuit
+				}
+				out, err := pay(ctx, bill{trace.ActionName(ctx), 19})
+				if failed = (time.Time{}); errors.Is(err, errBusy) {
+					failed = time.Now()
+				}
+				return out, err
+			}
+		},
+	}
+}
+
+// Whoever goes past the breaker begins a call of the action's own: a key is no bar.
+func TestSabotageGoesPastTheBreakerOfAToolWithKeys(t *testing.T) {
+	schedules := []Schedule{{Actions: []Plan{{Faults: map[string][]Fault{"bank": {Fail(trace.Transient)}}}, {}}}}
+	past := sabotageOf(t, cautious(), Test{Schedules: schedules}).sin("goes-past-the-breaker")
+	require.Equal(t, 1, past.Occasions)
+	require.Equal(t, []Witness{{"circuit-breaker", 1}}, past.By[:1])
+	for _, w := range past.By {
+		require.NotEqual(t, "one-key", w.Invariant, "the key is a fresh one")
+	}
+}
+
+// What a test fails with before any sin is what its owner has to mend.
+func TestSabotageHandsOnWhyTheTestFailsByItself(t *testing.T) {
+	for text, judge := range map[string]func(*trace.Trace) error{
+		"by the test (17 is not 18): mend that first":                   func(*trace.Trace) error { return errors.New("17 is not 18") },
+		"by the test (it panicked: no such action at sabotage_test.go:": func(*trace.Trace) error { panic("no such action") },
+	} {
+		_, err := ExploreSabotage(t, homeAdapter(), Test{Judge: judge})
+		require.ErrorContains(t, err, text)
+	}
+}
