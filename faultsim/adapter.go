@@ -339,18 +339,13 @@ func (a *Adapter) validateFor(actions int) error {
 	if a.EscalatesAfter != 0 {
 		errs = append(errs, a.validateEscalation())
 	}
-	if a.Profile != nil {
-		if err := a.Profile.Validate(); err != nil {
-			errs = append(errs, fmt.Errorf("adapter %q: %w", a.Name, err))
-		}
-	}
 	if a.Spreads {
 		errs = append(errs, a.validateSpread())
 	}
 	if a.Observation != nil {
 		errs = append(errs, a.validateObservation())
 	}
-	errs = append(errs, a.validateSinks(), a.validateCache(), a.validateSession(), a.validateLoop(), a.validateCoverage())
+	errs = append(errs, a.validateSinks(), a.validateCache(), a.validateSession(), a.validateLoop(), a.validateProfile(), a.validateCoverage())
 	errs = append(errs, a.validateRestart()...)
 	if a.served == nil { // else the policy is made of the contract, which has been looked at
 		errs = append(errs, contractOf(&a.Policy).err)

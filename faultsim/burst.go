@@ -1,6 +1,9 @@
 package faultsim
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // GilbertElliott is a chain of two states over the attempts of a tool, good and bad,
 // with a share of failures in each: Gilbert (Capacity of a burst-noise channel, BSTJ
@@ -26,7 +29,7 @@ func (g GilbertElliott) Validate() error {
 		value float64
 	}{{"ToBad", g.ToBad}, {"ToGood", g.ToGood}, {"Good", g.Good}, {"Bad", g.Bad}} {
 		if err := share(d.name, d.value); err != nil {
-			return err
+			return g.ofBursts(err)
 		}
 	}
 	switch {
@@ -36,6 +39,19 @@ func (g GilbertElliott) Validate() error {
 		return fmt.Errorf("Good and Bad are 0, so that nothing fails: give Bad a share")
 	}
 	return nil
+}
+
+// ofBursts adds the arguments of BurstsOf that make no chain, where the chain looks as
+// if it was made so.
+func (g GilbertElliott) ofBursts(err error) error {
+	if g.Good != 0 || g.Bad != 1 {
+		return err
+	}
+	part, mean := g.Share(), 1/g.ToGood
+	if math.IsInf(g.ToBad, 0) {
+		part = 1
+	}
+	return fmt.Errorf("BurstsOf(%.4g, %.4g) is no chain (%w): the share is below 1, and the mean is 1 or more, and share/(1-share) or more", part, mean, err)
 }
 
 // Share is the share of all attempts that fail.

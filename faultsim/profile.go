@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -27,7 +28,7 @@ type Profile struct {
 	Actions Distribution[int]
 
 	// AtOnce is the share of the trials of several actions in which they run at
-	// once.
+	// once. It needs Actions, unless a tool is under test.
 	AtOnce float64
 
 	// Pause is the time before each action but the first.
@@ -53,7 +54,8 @@ type Profile struct {
 // A Behaviour is how one tool behaves.
 type Behaviour struct {
 	// Streak is how many attempts in a row fail as an action begins, or as it asks
-	// for the next page; 256 at most. Behind them one is answered.
+	// for the next page; 256 at most. Behind them one is answered. What the fields
+	// below say of failures needs it, or Burst.
 	Streak Distribution[int]
 
 	// Burst is in place of Streak: whether an attempt fails depends on a state that
@@ -167,7 +169,7 @@ const MostActions = breakerActions
 // stage, and can fail as it says, is seen by [Check].
 func (p *Profile) Validate() error {
 	errs := []error{
-		field("Actions", valid(p.Actions)), share("AtOnce", p.AtOnce), field("Pause", valid(p.Pause)), field("Deadline", valid(p.Deadline)),
+		field("Actions", valid(p.Actions)), playableActions(p.Actions), share("AtOnce", p.AtOnce), field("Pause", valid(p.Pause)), field("Deadline", valid(p.Deadline)),
 		share("Cancel.Share", p.Cancel.Share), field("Cancel.At", valid(p.Cancel.At)),
 		share("Restart.Share", p.Restart.Share), field("Restart.Down", valid(p.Restart.Down)),
 	}
@@ -206,7 +208,9 @@ func (b *Behaviour) validate() error {
 		if total += w; !fails(c) || c == trace.Cancelled {
 			errs = append(errs, fmt.Errorf("Classes lists %v, which is no failure of a tool: take it out", c))
 		}
-		errs = append(errs, field("Classes", Frequencies(w, 1).Validate()))
+		if !(w >= 0) || math.IsInf(w, 0) {
+			errs = append(errs, fmt.Errorf("Classes[%v] is %v: a weight is a number of 0 or more", c, w))
+		}
 	}
 	if b.Classes != nil && !(total > 0) {
 		errs = append(errs, errors.New("Classes has no weight above 0: give one, or leave Classes nil for all failures alike"))
@@ -233,7 +237,57 @@ func (b *Behaviour) validate() error {
 	if k := (Bucket{Main, b.Bucket.Burst, b.Bucket.Every}); b.Bucket != (Bucket{}) {
 		errs = append(errs, field("Bucket", errors.Join(k.validate(), unnamed(b.Bucket.Tool))))
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return b.idle()
+}
+
+// idle reports fields about failures where none is drawn: such a profile finds nothing.
+func (b *Behaviour) idle() error {
+	if b.Streak != nil || b.Burst != (GilbertElliott{}) {
+		return nil
+	}
+	for _, d := range [...]struct {
+		field string
+		set   bool
+	}{{"Classes", b.Classes != nil}, {"Hang", b.Hang > 0}, {"Lost", b.Lost > 0}, {"Partial", b.Partial > 0}} {
+		if d.set {
+			return fmt.Errorf("%s is about failures, and Streak and Burst are missing, so that no attempt fails: say how many do, such as Streak: Geometric(0.5)", d.field)
+		}
+	}
+	return nil
+}
+
+// validateProfile reports what makes the adapter's Profile unusable, as far as it shows
+// before the stage is built.
+func (a *Adapter) validateProfile() error {
+	p := a.Profile
+	if p == nil {
+		return nil
+	}
+	err := p.Validate()
+	if err == nil && p.AtOnce > 0 && p.Actions == nil && a.served == nil {
+		err = fmt.Errorf("profile: AtOnce is %v, and Actions is missing, so that each trial has one action: say how many there are, such as Even(2, 4)", p.AtOnce)
+	}
+	if err != nil {
+		return fmt.Errorf("adapter %q: %w", a.Name, err)
+	}
+	return nil
+}
+
+// playableActions reports a number of actions that no trial has.
+func playableActions(d Distribution[int]) error {
+	if d == nil || valid(d) != nil { // the latter is said elsewhere
+		return nil
+	}
+	switch least, most := d.Quantile(0), d.Quantile(1-1.0/(1<<fractionBits)); {
+	case most < 1:
+		return fmt.Errorf("Actions is %d in each trial, which has one at least: say 1 to %d, or leave it nil", most, MostActions)
+	case least > MostActions:
+		return fmt.Errorf("Actions is %d or more, and a trial has %d at most: say less", least, MostActions)
+	}
+	return nil
 }
 
 func unnamed(tool string) error {

@@ -245,32 +245,32 @@ func TestCheckDrawsByTheProfile(t *testing.T) {
 
 func TestAProfileThatCannotBeDrawnSaysWhy(t *testing.T) {
 	for want, p := range map[string]*Profile{
-		"profile: AtOnce is 2: a share is from 0 to 1":                     {AtOnce: 2},
-		"profile: Actions: Fixed(-1): a count":                             {Actions: Fixed(-1)},
-		"profile: Cancel.When has \"late\": say some of":                   {Cancel: Cancels{When: []Moment{"late"}}},
-		"profile: Cancel has an At and a When":                             {Cancel: Cancels{When: Moments(), At: Constant(1)}},
-		"Tools[\"*\"]: Streak: Geometric(0)":                               of(Behaviour{Streak: Geometric(0)}),
-		"Tools[\"*\"]: there is a Streak and a Burst":                      of(Behaviour{Streak: Fixed(1), Burst: AirborneLink()}),
-		"Tools[\"*\"]: Burst: ToBad is NaN: a share":                       of(Behaviour{Burst: GilbertElliott{ToBad: math.NaN()}}),
-		"Tools[\"*\"]: Burst: ToBad and ToGood are 0":                      of(Behaviour{Burst: GilbertElliott{Bad: 1}}),
-		"Tools[\"*\"]: Burst: Good and Bad are 0":                          of(Behaviour{Burst: GilbertElliott{ToBad: 1}}),
-		"Tools[\"*\"]: Classes lists ok, which is no failure":              of(Behaviour{Classes: Weights{trace.OK: 1, trace.Transient: 1}}),
-		"Tools[\"*\"]: Classes has no weight above 0":                      of(Behaviour{Classes: Weights{}}),
-		"Tools[\"*\"]: Hint.Forms has \"soon\"":                            of(Behaviour{Hint: Hints{Forms: []HintForm{"soon"}}}),
-		"Tools[\"*\"]: Hint.Classes lists timeout, which asks for no wait": of(Behaviour{Hint: Hints{Classes: []trace.Class{trace.Timeout}}}),
-		"Tools[\"*\"]: Outage has a Share and no Length":                   of(Behaviour{Outage: Downtimes{Share: 1}}),
-		"Tools[\"*\"]: Outage.Class is ok":                                 of(Behaviour{Outage: Downtimes{Class: trace.OK}}),
-		"Tools[\"*\"]: Quota: a quota of *: N is 0":                        of(Behaviour{Quota: Quota{Per: 1}}),
-		"Tools[\"*\"]: Bucket: its Tool is \"news\": leave it empty":       of(Behaviour{Bucket: Bucket{Tool: "news", Burst: 1, Every: 1}}),
-		"Restart.Share is 0.5, and the adapter has no Resume":              {Restart: Restarts{Share: 0.5}},
-		"Tools speaks of \"nobody\", the stage has [\"weather\"]":          {Tools: map[string]Behaviour{"nobody": {}}},
-		"Tools has \"weather\" and Main, which is the same tool":           {Tools: map[string]Behaviour{"weather": {}, Main: {}}},
-		"Tools[\"*\"]: Classes has reset, which weather cannot answer":     of(Behaviour{Classes: Weights{trace.Reset: 1}}),
-		"Tools[\"*\"]: Partial is 0.5, and weather is no batch":            of(Behaviour{Partial: 0.5}),
-		"Tools[\"*\"]: Hint.Forms has \"date\", and weather asks for":      of(Behaviour{Hint: Hints{Forms: []HintForm{HintDate}}}),
-		"Tools[\"*\"]: Outage: weather cannot answer reset: give it":       of(Behaviour{Outage: Downtimes{Share: 1, Length: Constant(1), Class: trace.Reset}}),
-		"Tools[\"*\"]: Lost is -1: a share is from 0 to 1":                 of(Behaviour{Lost: -1}),
-		"Tools[\"*\"]: Classes: Frequencies: the weight of 0 is -1: say a": of(Behaviour{Classes: Weights{trace.Transient: -1}}),
+		"profile: AtOnce is 2: a share is from 0 to 1":                              {AtOnce: 2},
+		"profile: Actions: Fixed(-1): a count":                                      {Actions: Fixed(-1)},
+		"profile: Cancel.When has \"late\": say some of":                            {Cancel: Cancels{When: []Moment{"late"}}},
+		"profile: Cancel has an At and a When":                                      {Cancel: Cancels{When: Moments(), At: Constant(1)}},
+		"Tools[\"*\"]: Streak: Geometric(0)":                                        of(Behaviour{Streak: Geometric(0)}),
+		"Tools[\"*\"]: there is a Streak and a Burst":                               of(Behaviour{Streak: Fixed(1), Burst: AirborneLink()}),
+		"Tools[\"*\"]: Burst: ToBad is NaN: a share":                                of(Behaviour{Burst: GilbertElliott{ToBad: math.NaN()}}),
+		"Tools[\"*\"]: Burst: ToBad and ToGood are 0":                               of(Behaviour{Burst: GilbertElliott{Bad: 1}}),
+		"Tools[\"*\"]: Burst: Good and Bad are 0":                                   of(Behaviour{Burst: GilbertElliott{ToBad: 1}}),
+		"Tools[\"*\"]: Classes lists ok, which is no failure":                       of(Behaviour{Classes: Weights{trace.OK: 1, trace.Transient: 1}}),
+		"Tools[\"*\"]: Classes has no weight above 0":                               of(Behaviour{Classes: Weights{}}),
+		"Tools[\"*\"]: Hint.Forms has \"soon\"":                                     of(Behaviour{Hint: Hints{Forms: []HintForm{"soon"}}}),
+		"Tools[\"*\"]: Hint.Classes lists timeout, which asks for no wait":          of(Behaviour{Hint: Hints{Classes: []trace.Class{trace.Timeout}}}),
+		"Tools[\"*\"]: Outage has a Share and no Length":                            of(Behaviour{Outage: Downtimes{Share: 1}}),
+		"Tools[\"*\"]: Outage.Class is ok":                                          of(Behaviour{Outage: Downtimes{Class: trace.OK}}),
+		"Tools[\"*\"]: Quota: a quota of *: N is 0":                                 of(Behaviour{Quota: Quota{Per: 1}}),
+		"Tools[\"*\"]: Bucket: its Tool is \"news\": leave it empty":                of(Behaviour{Bucket: Bucket{Tool: "news", Burst: 1, Every: 1}}),
+		"Restart.Share is 0.5, and the adapter has no Resume":                       {Restart: Restarts{Share: 0.5}},
+		"Tools speaks of \"nobody\", the stage has [\"weather\"]":                   {Tools: map[string]Behaviour{"nobody": {}}},
+		"Tools has \"weather\" and Main, which is the same tool":                    {Tools: map[string]Behaviour{"weather": {}, Main: {}}},
+		"Tools[\"*\"]: Classes has reset, which weather cannot answer":              of(Behaviour{Streak: Fixed(1), Classes: Weights{trace.Reset: 1}}),
+		"Tools[\"*\"]: Partial is 0.5, and weather is no batch":                     of(Behaviour{Streak: Fixed(1), Partial: 0.5}),
+		"Tools[\"*\"]: Hint.Forms has \"date\", and weather asks for":               of(Behaviour{Streak: Fixed(1), Hint: Hints{Forms: []HintForm{HintDate}}}),
+		"Tools[\"*\"]: Outage: weather cannot answer reset: give it":                of(Behaviour{Outage: Downtimes{Share: 1, Length: Constant(1), Class: trace.Reset}}),
+		"Tools[\"*\"]: Lost is -1: a share is from 0 to 1":                          of(Behaviour{Lost: -1}),
+		"Tools[\"*\"]: Classes[transient] is -1: a weight is a number of 0 or more": of(Behaviour{Classes: Weights{trace.Transient: -1}}),
 	} {
 		_, err := Explore(t, weathered(p))
 		require.ErrorContains(t, err, want)
@@ -281,7 +281,7 @@ func TestAProfileThatCannotBeDrawnSaysWhy(t *testing.T) {
 		_, err := Explore(t, weathered(of(b)))
 		require.ErrorContains(t, err, "Hint.Share is 0.5, and none of the failures that are drawn for weather asks for a wait: give it a Streak or a Burst")
 	}
-	quick := weathered(of(Behaviour{Hang: 1}))
+	quick := weathered(of(Behaviour{Streak: Fixed(1), Hang: 1}))
 	quick.Policy.Attempt = 0
 	quick.Policy.Retry = []trace.Class{trace.Transient}
 	_, err := Explore(t, quick)
@@ -450,4 +450,25 @@ func TestCheckUnderATokenBucket(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "hint-honoured", o.Invariant(), "%v", o.Findings)
 	require.Len(t, o.Schedule.Buckets, 1)
+}
+
+// What would be drawn in no trial says so, and is not passed over.
+func TestAProfileOfWhichNothingComesIsRefused(t *testing.T) {
+	for want, p := range map[string]*Profile{
+		`Tools["*"]: Classes is about failures, and Streak and Burst are missing`:     of(Behaviour{Classes: Weights{trace.Transient: 1}}),
+		`Tools["*"]: Hang is about failures, and Streak and Burst are missing`:        of(Behaviour{Hang: 0.5}),
+		`Tools["*"]: Lost is about failures`:                                          of(Behaviour{Lost: 0.5}),
+		`Tools["*"]: Classes[transient] is -1: a weight is a number of 0 or more`:     of(Behaviour{Streak: Fixed(1), Classes: Weights{trace.Transient: -1, trace.Invalid: 1}}),
+		`AtOnce is 0.5, and Actions is missing`:                                       {AtOnce: 0.5},
+		`Actions is 0 in each trial, which has one at least: say 1 to 12`:             {Actions: Fixed(0)},
+		`Actions is 100 or more, and a trial has 12 at most: say less`:                {Actions: Fixed(100)},
+		`Burst: BurstsOf(0.9, 1) is no chain (ToBad is 9`:                             of(Behaviour{Burst: BurstsOf(0.9, 1)}),
+		`Burst: BurstsOf(1, 2) is no chain (ToBad is +Inf`:                            of(Behaviour{Burst: BurstsOf(1, 2)}),
+		`Burst: BurstsOf(0.2, 0.5) is no chain (ToGood is 2: a share is from 0 to 1)`: of(Behaviour{Burst: BurstsOf(0.2, 0.5)}),
+	} {
+		a := weathered(p)
+		require.ErrorContains(t, a.validate(), want)
+	}
+	fine := weathered(&Profile{Actions: Geometric(0.5), AtOnce: 0.5, Tools: map[string]Behaviour{Main: {Latency: Constant(time.Second)}}})
+	require.NoError(t, fine.validate())
 }
