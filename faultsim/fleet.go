@@ -169,7 +169,8 @@ func (f *Fleet) arrivals() ([]time.Duration, error) {
 
 // Play plays the fleet in virtual time, judges what its agents did by all that
 // their policy implies, and reports through t how many of them broke it, with the
-// trace of the first. It returns the load for further checks, and ends the test
+// load and the trace of the first, of which a long one is cut down to what is marked and
+// the lines around it. It returns the load for further checks, and ends the test
 // where there is none.
 //
 // It must be called outside a synctest bubble.
@@ -212,5 +213,54 @@ func (l *Load) report() string {
 	} else if b.Agent == 0 {
 		who = "the agents together"
 	}
-	return who + ":\n" + strings.TrimRight(invariants.Report(b.Trace, b.Findings), "\n") + "\n" + indent("load", l.String()) + "\n"
+	found, events, _ := strings.Cut(strings.TrimRight(invariants.Report(b.Trace, b.Findings), "\n"), "\n\ntrace")
+	return who + ":\n" + found + "\n" + indent("load", l.String()) + "\n\n" + shortened("trace"+events) + "\n"
+}
+
+// A trace of many agents is cut down to the lines that are marked and so many around
+// them, where it has more than the most that somebody reads.
+const (
+	mostLines   = 200
+	linesAround = 3
+)
+
+// shortened leaves out what is far from all that is marked in a report: thousands of
+// agents have tens of thousands of events. Its first lines are kept.
+func shortened(report string) string {
+	lines := strings.Split(report, "\n")
+	if len(lines) <= mostLines {
+		return report
+	}
+	keep, shown := make([]bool, len(lines)), 0
+	for i, line := range lines {
+		if i >= mostLines/10 && !strings.HasPrefix(line, "> ") {
+			continue
+		}
+		for j := max(0, i-linesAround); j <= min(i+linesAround, len(lines)-1) && shown < mostLines; j++ {
+			if !keep[j] {
+				keep[j], shown = true, shown+1
+			}
+		}
+	}
+	return withGaps(lines, keep)
+}
+
+// withGaps is the lines that are kept, with a line for each gap.
+func withGaps(lines []string, keep []bool) string {
+	var b strings.Builder
+	out := 0
+	for i, line := range append(lines, "") {
+		if i < len(keep) && !keep[i] {
+			out++
+			continue
+		}
+		if out > 0 {
+			fmt.Fprintf(&b, "  … %s left out\n", countOf(out, "line"))
+			out = 0
+		}
+		if i < len(keep) {
+			b.WriteString(line + "\n")
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
 }

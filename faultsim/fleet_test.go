@@ -425,3 +425,24 @@ func panicking() Adapter {
 	}
 	return a
 }
+
+// Of ten thousand events those are shown that matter, and how many are not.
+func TestALongReportOfAFleetIsCutDown(t *testing.T) {
+	var lines []string
+	for i := range 1000 {
+		mark := "  "
+		if i == 500 {
+			mark = "> "
+		}
+		lines = append(lines, fmt.Sprintf("%sline %d", mark, i))
+	}
+	text := shortened(strings.Join(lines, "\n"))
+	require.Contains(t, text, "  line 22\n  … 474 lines left out\n  line 497\n  line 498\n  line 499\n> line 500\n  line 501")
+	require.True(t, strings.HasSuffix(text, "  line 503\n  … 496 lines left out"), text)
+
+	for i := range lines {
+		lines[i] = "> line"
+	}
+	require.Equal(t, strings.Join(lines[:100], "\n"), shortened(strings.Join(lines[:100], "\n")), "a short one is left alone")
+	require.Less(t, strings.Count(shortened(strings.Join(lines, "\n")), "\n"), 2*mostLines, "and if all of it is marked, the begin is shown")
+}
