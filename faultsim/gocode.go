@@ -26,10 +26,23 @@ func (s Schedule) GoString() string {
 
 // GoTest is a test to paste into a file of the adapter's own tests, which plays the
 // schedule by [Run]: name is that of the test, such as "TestRefusalIsFinal", and
-// adapter an expression for the adapter, such as "adapter()". The file imports
-// testing, faultsim and, where the schedule names a time or a class, time and trace.
+// adapter an expression for the adapter, such as "adapter()". Its first line names the
+// packages that the file has to import.
 func (s Schedule) GoTest(name, adapter string) string {
-	return formatted(fmt.Sprintf("func %s(t *testing.T) {\nfaultsim.Run(t, %s, %s)\n}", name, adapter, s.GoString()))
+	code := s.GoString()
+	return formatted(fmt.Sprintf("// imports: %s\nfunc %s(t *testing.T) {\nfaultsim.Run(t, %s, %s)\n}", strings.Join(importsOf(code), ", "), name, adapter, code))
+}
+
+// importsOf are the packages that a test with the code imports.
+func importsOf(code string) []string {
+	list := []string{"testing", "github.com/rehearse-go/rehearse/faultsim"}
+	if strings.Contains(code, "time.") {
+		list = append(list, "time")
+	}
+	if strings.Contains(code, "trace.") {
+		list = append(list, "github.com/rehearse-go/rehearse/trace")
+	}
+	return list
 }
 
 // formatted is the code as gofmt has it. What does not parse, because a name that

@@ -120,6 +120,7 @@ at-once
 	},
 }
 
+// imports: testing, github.com/rehearse-go/rehearse/faultsim, time, github.com/rehearse-go/rehearse/trace
 func TestPrinted(t *testing.T) {
 	faultsim.Run(t, printedAdapter(), faultsim.Schedule{
 		Actions: []faultsim.Plan{
