@@ -36,6 +36,7 @@ func Check(t *testing.T, a Adapter) {
 		t.Fatalf("%v", err)
 	}
 	set.propose(a.Trials)
+	set.tellEmpty(t)
 	c := &check{t: t}
 	c.of(name, &a, set)
 	c.begin()

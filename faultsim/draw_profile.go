@@ -101,6 +101,9 @@ func (x *profiled) fit() error {
 	}
 	for _, c := range slices.Sorted(maps.Keys(x.by.Classes)) {
 		if f := (Fault{Class: c}); x.by.Classes[c] > 0 && !x.tool.can(&f) {
+			if c == trace.Unknown {
+				return fmt.Errorf("Classes has %v, which %s cannot answer with: a trace that was recorded without Recorder.Classify knows no other class, so record with it, or give the tool that class, or take it out", c, x.tool.name)
+			}
 			return fmt.Errorf("Classes has %v, which %s cannot answer with: give it that class, or take it out", c, x.tool.name)
 		}
 	}

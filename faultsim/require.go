@@ -113,7 +113,7 @@ func (m *demand) shares() {
 		low, high := shareBetween(met, m.Trials)
 		seen := fmt.Sprintf("was met in %d of %d trials (%s%%), and Require wants %s%%", met, m.Trials, percent(float64(met)/float64(max(m.Trials, 1))), percent(share))
 		guess := ""
-		if met == 0 {
+		if met == 0 && !builtIn(label) {
 			guess = meant(label, slices.Sorted(maps.Keys(m.Labels)))
 		}
 		switch decide(met, m.Trials, share) {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 )
 
 // A shard is one of several equal parts of a property's trials: those whose
@@ -65,6 +66,15 @@ func functionsAreSharded() bool {
 	_, wrapped := os.LookupEnv("GO_TEST_WRAP")
 	_, plain := os.LookupEnv("GO_TEST_RUN_FROM_BAZEL")
 	return wrapped || plain
+}
+
+// tellEmpty logs that the shard has no trial to play, since more shards than trials are
+// as good as a test that passes.
+func (s *settings) tellEmpty(t *testing.T) {
+	t.Helper()
+	if s.shard.of > 1 && s.length == (length{}) && s.merge == "" && s.shard.count(s.trials) == 0 {
+		t.Logf("warning: shard %v has none of the %d trials, and plays nothing: take fewer shards, or more trials", s.shard, s.trials)
+	}
 }
 
 func parseShard(text string) (shard, error) {

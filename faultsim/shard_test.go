@@ -114,3 +114,9 @@ func described(s settings, err error) string {
 	}
 	return text
 }
+
+// A shard beyond the trials says that it plays nothing.
+func TestAShardWithoutTrialsIsCounted(t *testing.T) {
+	require.Equal(t, 0, shard{5000, 10000}.count(1000))
+	require.Equal(t, 1, shard{999, 10000}.count(1000))
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -147,6 +148,9 @@ func (p *parser) quota(words []string) error {
 			return fmt.Errorf("unknown option %q of a quota; known is per=", name)
 		}
 		q.Per, err = positive(name, value)
+		if d, wrong := time.ParseDuration(value); wrong == nil && d == 0 { // without it there is no quota
+			err = fmt.Errorf("per=%s is no window: say how long a quota holds, such as per=1m", value)
+		}
 		return err
 	})
 	p.s.Quotas = append(p.s.Quotas, q)

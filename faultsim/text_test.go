@@ -306,3 +306,9 @@ func TestCommentsAndSpacesArePassedOver(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "rehearse schedule 1\naction cancel=1s\n  weather 1 transient after=1s\n", got.String())
 }
+
+// A window of no time is refused with the line that would do.
+func TestAQuotaHasAWindow(t *testing.T) {
+	_, err := Parse("rehearse schedule 1\nquota web 3 per=0s\n")
+	require.ErrorContains(t, err, "per=0s is no window: say how long a quota holds, such as per=1m")
+}

@@ -114,7 +114,8 @@ func (b *Breaker) Validate() error {
 	v.want(b.Least >= 0 && b.Least <= b.Window, "Least", "is %d: it lies within the Window of %d", b.Least, b.Window)
 	v.want(b.Fallback == "" || b.Fallback != b.Tool, "Fallback", "is the guarded tool itself: name another one, or none")
 	for _, c := range b.Failures {
-		v.want(c > trace.OK && c <= trace.Unknown && c != trace.Declined && c != trace.Cancelled, "Failures",
+		v.want(c != 0, "Failures", "holds the class 0, which is none: take it out, or say which one was meant")
+		v.want(c == 0 || c > trace.OK && c <= trace.Unknown && c != trace.Declined && c != trace.Cancelled, "Failures",
 			"holds %v, which the tool is not to blame for: take it out", c)
 	}
 	var errs []error

@@ -396,3 +396,9 @@ func TestContradictoryBreakersAreNamed(t *testing.T) {
 		require.ErrorContains(t, b.Validate(), field)
 	}
 }
+
+// A class that was never set has no name to be reported by.
+func TestABreakerCountsNoClassOfZero(t *testing.T) {
+	b := Breaker{Consecutive: 1, Cooldown: time.Second, Failures: []trace.Class{0}}
+	require.EqualError(t, b.Validate(), "breaker: Failures: holds the class 0, which is none: take it out, or say which one was meant")
+}

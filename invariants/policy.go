@@ -75,7 +75,9 @@ type Policy struct {
 
 	// Key is where the idempotency key travels: the dotted path of a JSON
 	// field in the arguments, or the name of an HTTP header. Empty: there is
-	// none. With a key, the tool is expected to do the work of one key once.
+	// none. With a key, the tool is expected to do the work of one key once. It is
+	// wanted at every tool: where only some have one, since reads need none, it goes
+	// into Tools, and Key here stays empty.
 	Key string
 
 	// Reconcile says that after an outcome that is not known the program asks
