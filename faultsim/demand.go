@@ -130,9 +130,18 @@ func (m *demand) rules() {
 			m.void = append(m.void, inv.Name+": "+why)
 			continue
 		}
-		m.lack(label, "let the doubles show what it is about, in Errors or in the Failures of a Route; or say in Unreachable why no trial does",
+		m.lack(label, howMet(inv.Name)+"; or say in Unreachable why no trial does",
 			"never applied in %d trials, which says that nothing in them could have broken it (%s)", m.Trials, inv.Rule)
 	}
+}
+
+// howMet says how a rule comes to apply.
+func howMet(rule string) string {
+	switch rule {
+	case "cached-failure", "cache-fresh", "cache-hit-no-call":
+		return "tell of each answer that the cache gives, by Stage.Hit"
+	}
+	return "let the doubles show what it is about, in Errors or in the Failures of a Route"
 }
 
 // idle is why the rule need never apply; empty: it must.

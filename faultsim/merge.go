@@ -84,6 +84,8 @@ func (c *check) complete(own []*results) error {
 			errs = append(errs, fmt.Errorf("%s and %s are of two runs, with other seeds, trials or shards: take the old one away", first.path, r.path))
 		case r.Shard < 0 || r.Shard >= r.Shards:
 			errs = append(errs, fmt.Errorf("%s is of shard %d of %d, which there is none", r.path, r.Shard, r.Shards))
+		case r.gap() != "":
+			errs = append(errs, fmt.Errorf("%s %s: it is damaged, or not of a whole run: copy it again, or run its shard again", r.path, r.gap()))
 		case by[r.Shard] != nil:
 			errs = append(errs, fmt.Errorf("%s and %s are both of shard %d: take the old one away", by[r.Shard].path, r.path, r.Shard))
 		default:

@@ -132,6 +132,18 @@ func (c *check) occurred() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
+// gap says what the run has not played of its trials; empty: nothing. A failing trial
+// ends a run, and a campaign ends when it is told to.
+func (r *results) gap() string {
+	switch own := (shard{r.Shard, r.Shards}).count(r.Planned); {
+	case r.Trials < 0 || r.Met.Trials < 0:
+		return fmt.Sprintf("has %d trials", min(r.Trials, r.Met.Trials))
+	case !r.Campaign && len(r.Failures) == 0 && r.Trials != own:
+		return fmt.Sprintf("has %d trials of the %d of its shard, and none that failed", r.Trials, own)
+	}
+	return ""
+}
+
 // readAllResults reads the files of results below a folder, at any depth.
 func readAllResults(folder string) ([]results, error) {
 	var list []results
@@ -148,7 +160,7 @@ func readAllResults(folder string) ([]results, error) {
 		}
 		r := results{path: path}
 		if err := json.Unmarshal(content, &r); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return fmt.Errorf("%s is damaged (%w): copy it again, or run its shard again", path, err)
 		}
 		if r.Format != resultsFormat {
 			return fmt.Errorf("%s: the format is %q, not %q: it was written by another version", path, r.Format, resultsFormat)

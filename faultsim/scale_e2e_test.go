@@ -248,7 +248,15 @@ func TestResultsThatCannotBeMerged(t *testing.T) {
 	merge("another contract", func(l []results) []results { l[1].Contract = "0"; return l })
 	merge("a shard that there is none of", func(l []results) []results { l[1].Shard = 2; return l })
 	merge("another version", func(l []results) []results { l[0].Format = "rehearse results 2"; return l })
+	merge("less than nothing", func(l []results) []results { l[0].Trials = -3; return l })
+	merge("too few trials", func(l []results) []results { l[1].Trials = 7; return l })
 	golden(t, "merge-errors", got.String())
+
+	dir := t.TempDir()
+	path := filepath.Join(dir, "0"+resultsSuffix)
+	require.NoError(t, os.WriteFile(path, []byte(`{"format":`), 0o644))
+	_, err := readAllResults(dir)
+	require.EqualError(t, err, path+" is damaged (unexpected end of JSON input): copy it again, or run its shard again")
 }
 
 // A case from a file of results goes where its test keeps cases, whatever path

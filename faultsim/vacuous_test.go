@@ -304,3 +304,13 @@ func TestUnknownToolsAreGuessed(t *testing.T) {
 	r := Trial(t, homeAdapter(), Schedule{Actions: []Plan{{Faults: map[string][]Fault{"wether": {Fail(trace.Transient)}}}}})
 	require.EqualError(t, r.Err, `the schedule speaks of tool "wether", the stage has "weather"; did you mean "weather"?`)
 }
+
+// A cache that tells of no hit has rules that nothing can break.
+func TestACacheThatTellsOfNoHitIsTold(t *testing.T) {
+	a := homeAdapter()
+	a.Cache = &invariants.Cache{}
+	m := ran(t, a, settings{})
+	require.NotEmpty(t, m.gaps)
+	require.Equal(t, "rule cached-failure", m.gaps[0].Label)
+	require.Equal(t, "tell of each answer that the cache gives, by Stage.Hit; or say in Unreachable why no trial does", m.gaps[0].Advice)
+}

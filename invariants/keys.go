@@ -79,7 +79,7 @@ func (v *Verdict) shared(actions []trace.Action, u usedKey, a *trace.Action, at 
 	case u.action == nil:
 	case u.action != a && !sameIntention(actions, u.action, a):
 		v.report(a, fmt.Sprintf("%s was called with key %q, which another action had used", at.Tool, at.Key),
-			"derive the key from the action, not from the process, the user or the tool: the tool answers the second action with the first one's result",
+			"derive the key from the action, not from the process, the user or the tool: the tool answers the second action with the first one's result. Where it follows from an order, let each action of a test be an order of its own, such as trace.ActionName(ctx)",
 			u.event, at.Event)
 	case !trace.SameArgs(u.args, at.Args):
 		v.report(a, fmt.Sprintf("%s was called with key %q, which the action had used for other arguments", at.Tool, at.Key),
