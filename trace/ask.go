@@ -15,6 +15,7 @@ type ask struct {
 	args json.RawMessage // as the trace shows them
 	done bool            // an attempt for it has succeeded
 	free bool            // leave for it has been given
+	open int             // calls for it that are under way
 }
 
 // met reports whether it has what calls of the role are made for.
@@ -25,13 +26,26 @@ func (a *ask) met(r Role) bool {
 	return a.done
 }
 
-// meet notes that a call of the role has got it.
-func (a *ask) meet(r Role) {
-	if r == RoleApproval {
+// waits reports whether it has not, and no call for it is under way: calls side by side
+// are for an ask each, where the model asks for the same twice.
+func (a *ask) waits(r Role) bool { return !a.met(r) && a.open == 0 }
+
+// before reports whether a call of the role is rather for this ask than for the other,
+// which comes later in the same reply.
+func (a *ask) before(other *ask, r Role) bool {
+	return a.waits(r) || !a.met(r) && !other.waits(r)
+}
+
+// answered notes that a call of the role has its answer.
+func (a *ask) answered(r Role, c Class) {
+	a.open--
+	switch {
+	case c != OK:
+	case r == RoleApproval:
 		a.free = true
-		return
+	default:
+		a.done = true
 	}
-	a.done = true
 }
 
 // CallID puts the id of the model's call that the program carries out on the
@@ -55,13 +69,13 @@ func (o *Op) asked(said *Reply) {
 	}
 	for _, c := range said.Calls {
 		args, _, _ := o.r.args(&Call{Args: json.RawMessage(c.Args)})
-		o.asks = append(o.asks, ask{len(o.asks) + 1, turn, o.r.hideText(KeepCallID, c.ID), c.Tool, args, false, false})
+		o.asks = append(o.asks, ask{len(o.asks) + 1, turn, o.r.hideText(KeepCallID, c.ID), c.Tool, args, false, false, 0})
 	}
 }
 
 // askFor finds the model's call that a tool call serves: the one with the id that
 // the context carries; else the one that it fits best, of several in one reply the
-// first that has not got what calls of the role are made for; else the only ask for
+// first that has not got what calls of the role are made for, and waits for it; else the only ask for
 // the tool in the latest reply. Nil: none.
 func (o *Op) askFor(role Role, id, tool string, args json.RawMessage) *ask {
 	latest := 0
@@ -78,7 +92,7 @@ func (o *Op) askFor(role Role, id, tool string, args json.RawMessage) *ask {
 		if a.tool != tool {
 			continue
 		}
-		if fit := a.fit(id, args, latest); fit > how || fit > 0 && fit == how && a.turn == best.turn && !a.met(role) {
+		if fit := a.fit(id, args, latest); fit > how || fit > 0 && fit == how && a.turn == best.turn && a.before(best, role) {
 			best, how = a, fit
 		}
 		if a.turn == latest {
@@ -147,6 +161,7 @@ func (p *Pending) serves(ctx context.Context, c *Call, e *Event) {
 	tool, args := p.sought(c)
 	if a := p.op.askFor(p.role, p.r.hideText(KeepCallID, id), tool, args); a != nil {
 		p.ask, e.Ask = a.n, a.n
+		a.open++
 		if e.CallID == "" {
 			e.CallID = a.id
 		}

@@ -247,8 +247,8 @@ func (p Pending) note(kind Kind, o Outcome, result json.RawMessage, said *Reply,
 		if kind != KindEffect && p.role == RoleAttempt {
 			p.op.saw(p.number, err)
 		}
-		if p.ask > 0 && kind == KindAnswer && o.Class == OK {
-			p.op.asks[p.ask-1].meet(p.role)
+		if p.ask > 0 && kind == KindAnswer {
+			p.op.asks[p.ask-1].answered(p.role, o.Class)
 		}
 	}
 	at := r.now()

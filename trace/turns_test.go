@@ -103,3 +103,39 @@ func TestAnotherModelCanTakeATurn(t *testing.T) {
 	}
 	require.Equal(t, []int{2, 1, 2}, calls)
 }
+
+// Calls side by side are for an ask each, where the model asks for the same twice; a call
+// behind a failure is the same ask's next attempt.
+func TestCallsSideBySideServeAnAskEach(t *testing.T) {
+	ask := trace.ToolCall{ID: "a", Tool: "pay", Args: `{"amount":7}`}
+	served := func(carryOut func(ctx context.Context, pay func(context.Context) trace.Pending)) (list []int) {
+		r := &trace.Recorder{Clear: true}
+		model := trace.RecordModel(r, "model", speaks(trace.Reply{Calls: []trace.ToolCall{ask, ask}}))
+		ctx, op := r.Begin(t.Context(), "run")
+		_, _ = model(ctx, trace.Prompt{})
+		carryOut(trace.CallID(ctx, "a"), func(ctx context.Context) trace.Pending {
+			return r.Call(ctx, trace.Call{Tool: "pay", Args: json.RawMessage(`{"amount":7}`)})
+		})
+		op.End(trace.Ending{})
+		for _, a := range r.Trace().Turns(0)[0].Asks {
+			list = append(list, len(a.Attempts))
+		}
+		return list
+	}
+	ok, failed := trace.Outcome{Class: trace.OK}, trace.Outcome{Class: trace.Transient}
+	require.Equal(t, []int{1, 1}, served(func(ctx context.Context, pay func(context.Context) trace.Pending) {
+		one, two := pay(ctx), pay(ctx)
+		two.Answer(ok, nil, nil)
+		one.Answer(ok, nil, nil)
+	}))
+	require.Equal(t, []int{2, 0}, served(func(ctx context.Context, pay func(context.Context) trace.Pending) {
+		pay(ctx).Answer(failed, nil, nil)
+		pay(ctx).Answer(ok, nil, nil)
+	}))
+	require.Equal(t, []int{2, 1}, served(func(ctx context.Context, pay func(context.Context) trace.Pending) {
+		one, two := pay(ctx), pay(ctx)
+		one.Answer(failed, nil, nil)
+		pay(ctx).Answer(ok, nil, nil)
+		two.Answer(ok, nil, nil)
+	}))
+}
