@@ -1,20 +1,23 @@
 package faultsim
 
 import (
+	"iter"
 	"slices"
 	"time"
 )
 
-// simplerSpells takes outages and quotas out, one at a time. An outage that only uses
-// attempts up is told more plainly by the failures that it makes.
+// simplerSpells takes outages and quotas out, one at a time. An outage that only makes
+// attempts fail is told more plainly by these failures.
 func simplerSpells(s Schedule, d *drawer, yield func(step) bool) bool {
 	for i, o := range s.Outages {
 		out := func(c *Schedule) { c.Outages = slices.Delete(c.Outages, i, i+1) }
 		if !yield(out) {
 			return false
 		}
-		if list := s.failsInstead(d, o); list != nil && !yield(func(c *Schedule) { out(c); c.Actions[0].Faults[o.Tool] = slices.Clone(list) }) {
-			return false
+		for n := range s.failsInstead(d, o) {
+			if !yield(func(c *Schedule) { out(c); c.Actions[0].Faults[o.Tool] = slices.Repeat([]Fault{{Class: o.Class}}, n) }) {
+				return false
+			}
 		}
 	}
 	for i := range s.Quotas {
@@ -49,14 +52,17 @@ func simplerSpells(s Schedule, d *drawer, yield func(step) bool) bool {
 // fewFailures is how many failures are plainer to read than the two times of an outage.
 const fewFailures = 6
 
-// failsInstead lets the outage's tool fail as often as an action's attempts go, whatever
-// the time; nil: an outage is plainer.
-func (s *Schedule) failsInstead(d *drawer, o Outage) []Fault {
+// failsInstead is how many failures may do what the outage does, whatever the time: as
+// many as an action's attempts first, and then fewer; nothing where an outage is plainer.
+func (s *Schedule) failsInstead(d *drawer, o Outage) iter.Seq[int] {
 	n := d.tool(o.Tool).most
-	if len(s.Actions) != 1 || n < 1 || n > fewFailures {
-		return nil
+	if len(s.Actions) != 1 || n > fewFailures {
+		n = 0
 	}
-	return slices.Repeat([]Fault{{Class: o.Class}}, n)
+	return func(yield func(int) bool) {
+		for k := n; k > 0 && yield(k); k-- {
+		}
+	}
 }
 
 // rounderSpells makes the times of outages, quotas and buckets rounder. An outage that

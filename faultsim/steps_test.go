@@ -23,7 +23,7 @@ func TestHintsShrinkInWholeSeconds(t *testing.T) {
 	require.NotZero(t, tried)
 }
 
-// An outage that is there to use the attempts of one action up is told as failures. Of
+// An outage that is there to make attempts of one action fail is told as failures. Of
 // several actions, or of many attempts, it is plainer as it is.
 func TestOutageIsToldAsFailures(t *testing.T) {
 	told := func(attempts, actions int) (list []Schedule) {
@@ -35,10 +35,11 @@ func TestOutageIsToldAsFailures(t *testing.T) {
 		})
 		return list
 	}
-	require.Contains(t, told(2, 1), Schedule{
-		Actions: []Plan{{Faults: map[string][]Fault{"weather": {{Class: trace.Timeout}, {Class: trace.Timeout}}}}},
-		Outages: []Outage{},
-	})
+	failures := func(list ...Fault) Schedule {
+		return Schedule{Actions: []Plan{{Faults: map[string][]Fault{"weather": list}}}, Outages: []Outage{}}
+	}
+	timeout := Fault{Class: trace.Timeout}
+	require.Equal(t, []Schedule{failures(timeout, timeout), failures(timeout)}, told(2, 1)[1:])
 	for _, other := range [][]Schedule{told(2, 2), told(fewFailures+1, 1), told(-1, 1)} {
 		require.Len(t, other, 1, "only the one without it")
 	}
