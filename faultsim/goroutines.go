@@ -15,9 +15,13 @@ type goroutine struct {
 	lines []string
 }
 
+// stackSize is how much there is to read of most stacks. A dump that does not fit takes
+// as long as one that does, and has to be taken again.
+const stackSize = 4 << 10
+
 // goroutines reads the stacks of all goroutines that are in a bubble.
 func goroutines() []goroutine {
-	buf := make([]byte, 1<<16)
+	buf := make([]byte, stackSize*(runtime.NumGoroutine()+16))
 	n := runtime.Stack(buf, true)
 	for n == len(buf) && n < 1<<26 {
 		buf = make([]byte, 2*len(buf))

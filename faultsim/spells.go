@@ -235,6 +235,9 @@ func (pl *player) spell(f Fault, n int, at time.Duration) Fault {
 			return f.despite(Fault{Class: pl.sched.Outages[i].Class})
 		}
 	}
+	if len(pl.sched.Quotas)+len(pl.sched.Buckets) == 0 {
+		return f
+	}
 	for _, earlier := range pl.path[:n-1] {
 		if !pl.outage(earlier) {
 			c.limited(earlier, isMain, Fault{})

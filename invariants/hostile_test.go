@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -216,10 +217,12 @@ func kinds() []trace.Kind {
 	return list
 }
 
+var allOfThem = sync.OnceValue(everything)
+
 // soundly judges the trace by every rule: none may panic, and what is found
 // must be fit to be shown.
 func soundly(t interface{ Fatalf(string, ...any) }, tr *trace.Trace) {
-	soundlyBy(t, tr, everything())
+	soundlyBy(t, tr, allOfThem())
 }
 
 func soundlyBy(t interface{ Fatalf(string, ...any) }, tr *trace.Trace, contracts [][]Invariant) {

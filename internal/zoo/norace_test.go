@@ -3,7 +3,7 @@
 package zoo
 
 // rightTrials is what TestRightSubjects plays of each subject.
-const rightTrials = 500
+const rightTrials = 250
 
 // neededTrials is what TestEachNarrowRuleIsNeeded plays of a subject, and loopTrials of a
 // loop: a run takes many times as long as an action, and most faults are found in the
