@@ -2,6 +2,7 @@ package scene
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -92,13 +93,24 @@ func tell(b *strings.Builder, r *faultsim.Result, parallel bool) {
 	case !run.Ended:
 		b.WriteString("did not return\n")
 	case run.Error != "":
-		fmt.Fprintf(b, "returned the error %q\n", run.Error)
+		fmt.Fprintf(b, "returned the error %q\n", words(run.Error, parallel))
 	default:
 		fmt.Fprintf(b, "returned %s\n", run.Result)
 	}
 	for _, f := range r.Findings {
 		fmt.Fprintf(b, "broke %s: %s\n", f.Invariant, f.Text)
 	}
+}
+
+var callID = regexp.MustCompile(`\bcall_\d+`)
+
+// words are those of an error. Which of several calls side by side it is of, chance
+// decides.
+func words(text string, parallel bool) string {
+	if !parallel {
+		return text
+	}
+	return callID.ReplaceAllString(text, "one of the calls")
 }
 
 func tellTurn(b *strings.Builder, turn *trace.Turn) {
