@@ -181,7 +181,7 @@ func TestTracesAreTheSameEveryTime(t *testing.T) {
 		"a leak": {loopAdapter(loop{attempts: 4}), One(Fail(trace.Transient), Fail(trace.Transient), Fail(trace.Transient))},
 	}
 	n := 1000
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		n = 100
 	}
 	for name, x := range cases {

@@ -30,10 +30,14 @@ func judgedBy(broken func(*trace.Trace) bool) Adapter {
 // ten do, and once in a hundred and seventy where nineteen of twenty do. There must not
 // be several such chances.
 func TestAVerdictOfChanceIsSeldomTakenForCertain(t *testing.T) {
+	n := 40
+	if raceEnabled {
+		n = 8
+	}
 	for _, rate := range []float64{0.9, 0.95} {
 		dice, certain := rand.New(rand.NewPCG(1, 2)), 0
 		a := judgedBy(func(*trace.Trace) bool { return dice.Float64() < rate })
-		for range 40 {
+		for range n {
 			o, err := Explore(t, a)
 			require.NoError(t, err)
 			require.NotEmpty(t, o.Findings)
