@@ -69,11 +69,8 @@ func simplerPlan(s Schedule, i int, d *drawer, yield func(step) bool) bool {
 		if !cutStreak(s, i, tool, yield) {
 			return false
 		}
-		for n := range p.Faults[tool] {
-			if n > longestGarnished && p.Faults[tool][n] == p.Faults[tool][n-1] {
-				continue // a long streak of the same, which is cut at its end
-			}
-			if !simplerFault(s, i, tool, n, d, yield) {
+		for n, end := range together(p.Faults[tool]) {
+			if !simplerFault(s, i, tool, n, end, d, yield) {
 				return false
 			}
 		}
@@ -81,8 +78,37 @@ func simplerPlan(s Schedule, i int, d *drawer, yield func(step) bool) bool {
 	return true
 }
 
-// cutStreak cuts the end off a long streak: one attempt at a time would take too
-// long.
+// together yields the faults that are changed together, from n to end: each by itself, but
+// those of a long run of the same one at once. One attempt at a time would take too long,
+// and leave a long list in which none is like the next.
+func together(list []Fault) iter.Seq2[int, int] {
+	return func(yield func(n, end int) bool) {
+		for n, end := 0, 0; n < len(list); n = end {
+			for end = n + 1; end < len(list) && list[end] == list[n]; end++ {
+			}
+			if end-n > longestGarnished {
+				if !yield(n, end) {
+					return
+				}
+				continue
+			}
+			for ; n < end; n++ {
+				if !yield(n, n+1) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// set puts one fault in the place of those from n to end.
+func set(list []Fault, n, end int, f Fault) {
+	for ; n < end; n++ {
+		list[n] = f
+	}
+}
+
+// cutStreak cuts the end off a long streak.
 func cutStreak(s Schedule, i int, tool string, yield func(step) bool) bool {
 	n := len(s.Actions[i].Faults[tool])
 	for cut := n / 2; n > longestGarnished && cut > 0; cut /= 2 {
@@ -93,8 +119,8 @@ func cutStreak(s Schedule, i int, tool string, yield func(step) bool) bool {
 	return true
 }
 
-// simplerFault takes fault n out, then each of its options.
-func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(step) bool) bool {
+// simplerFault takes fault n out, then each option of those up to end.
+func simplerFault(s Schedule, i int, tool string, n, end int, d *drawer, yield func(step) bool) bool {
 	out := func(c *Schedule) {
 		f := c.Actions[i].Faults
 		if f[tool] = slices.Delete(f[tool], n, n+1); len(f[tool]) == 0 {
@@ -109,17 +135,17 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(s
 		faults := s.Actions[i].Faults[tool]
 		worded := faults[len(faults)-1]
 		worded.Class, worded.Hang, worded.Done, worded.Hint, worded.Form = refused[0].Class, refused[0].Hang, refused[0].Done, 0, HintSeconds
-		for _, end := range []Fault{refused[0], worded} {
+		for _, last := range []Fault{refused[0], worded} {
 			cut := func(c *Schedule) { // what follows was there to use the attempts up
 				f := c.Actions[i].Faults
-				f[tool] = append(f[tool][:n], end)
+				f[tool] = append(f[tool][:n], last)
 			}
 			if !yield(cut) {
 				return false
 			}
 		}
 	}
-	for _, set := range []func(*Fault){
+	for _, without := range []func(*Fault){
 		func(f *Fault) { f.Hint, f.Form = 0, HintSeconds },
 		func(f *Fault) { f.Form = HintSeconds },
 		withoutLastItem,
@@ -147,10 +173,10 @@ func simplerFault(s Schedule, i int, tool string, n int, d *drawer, yield func(s
 		},
 	} {
 		f := s.Actions[i].Faults[tool][n]
-		if set(&f); f == s.Actions[i].Faults[tool][n] {
+		if without(&f); f == s.Actions[i].Faults[tool][n] {
 			continue
 		}
-		if !yield(func(c *Schedule) { c.Actions[i].Faults[tool][n] = f }) {
+		if !yield(func(c *Schedule) { set(c.Actions[i].Faults[tool], n, end, f) }) {
 			return false
 		}
 	}

@@ -60,14 +60,15 @@ func single(s Schedule, d *drawer, yield func(step) bool) bool {
 func plainer(s Schedule, i int, d *drawer, yield func(step) bool) bool {
 	for _, name := range slices.Sorted(maps.Keys(s.Actions[i].Faults)) {
 		tool := d.tool(name)
-		for n, f := range s.Actions[i].Faults[name] {
+		for n, end := range together(s.Actions[i].Faults[name]) {
+			f := s.Actions[i].Faults[name][n]
 			for _, p := range tool.plainest() {
 				if rank(tool, f) <= rank(tool, p) {
 					break
 				}
 				g := f
 				g.Class, g.Hang, g.Done, g.Body = p.Class, p.Hang, p.Done, 0
-				if !yield(func(c *Schedule) { c.Actions[i].Faults[name][n] = g }) {
+				if !yield(func(c *Schedule) { set(c.Actions[i].Faults[name], n, end, g) }) {
 					return false
 				}
 			}
@@ -129,7 +130,7 @@ func rounder(s Schedule, i int, yield func(step) bool) bool {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Faults)) {
-		for n := range p.Faults[name] {
+		for n, end := range together(p.Faults[name]) {
 			for k, at := range []func(*Fault) *time.Duration{
 				func(f *Fault) *time.Duration { return &f.Hint },
 				func(f *Fault) *time.Duration { return &f.Latency },
@@ -140,12 +141,14 @@ func rounder(s Schedule, i int, yield func(step) bool) bool {
 				func(f *Fault) *time.Duration { return &f.Body },
 				func(f *Fault) *time.Duration { return &f.Valid },
 			} {
-				now := *at(&p.Faults[name][n])
+				f := p.Faults[name][n]
+				now := *at(&f)
 				for t := range rounderTimes(now) {
 					if k == 0 && now%time.Second == 0 && t%time.Second != 0 {
 						continue // Retry-After says whole seconds whatever the schedule asks
 					}
-					if !yield(func(c *Schedule) { *at(&c.Actions[i].Faults[name][n]) = t }) {
+					*at(&f) = t
+					if g := f; !yield(func(c *Schedule) { set(c.Actions[i].Faults[name], n, end, g) }) {
 						return false
 					}
 				}

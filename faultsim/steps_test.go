@@ -1,6 +1,7 @@
 package faultsim
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -43,4 +44,25 @@ func TestOutageIsToldAsFailures(t *testing.T) {
 	for _, other := range [][]Schedule{told(2, 2), told(fewFailures+1, 1), told(-1, 1)} {
 		require.Len(t, other, 1, "only the one without it")
 	}
+}
+
+// Thousands of the same fault are made plainer and rounder together, and not one by one.
+func TestALongStreakIsChangedTogether(t *testing.T) {
+	slow := Fault{Class: trace.Timeout, Latency: 1234 * time.Millisecond}
+	plain := Fault{Class: trace.Transient, Latency: slow.Latency}
+	d := &drawer{tools: []drawnTool{{name: Main, retried: []Fault{{Class: trace.Transient}, {Class: trace.Timeout}}}}}
+	streak := func(f Fault, n int) []Fault { return slices.Repeat([]Fault{f}, n) }
+	lists := func(s Schedule) (all [][]Fault) {
+		for change := range steps(s, d) {
+			all = append(all, with(s, change).Actions[0].Faults[Main])
+		}
+		return all
+	}
+	const n = 5000
+	long := lists(One(append([]Fault{plain}, streak(slow, n)...)...))
+	require.Less(t, len(long), 100)
+	require.Contains(t, long, append([]Fault{plain}, streak(plain, n)...))
+	require.Contains(t, long, append([]Fault{plain}, streak(Fault{Class: trace.Timeout}, n)...), "without its latency")
+	require.Contains(t, long, append([]Fault{plain}, streak(Fault{Class: trace.Timeout, Latency: time.Second}, n)...))
+	require.Contains(t, lists(One(slow, slow)), []Fault{slow, plain}, "a few are changed one by one")
 }
