@@ -138,6 +138,9 @@ func (c *check) prepare() error {
 
 // failure is that of trial n.
 func (c *check) failure(n int, r *result) *failure {
+	if c.campaign == nil { // which takes its trials for one rule after another
+		r.leadsShort()
+	}
 	return &failure{n: n, s: c.draw(n), r: r, origin: c.origin(n)}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 )
 
@@ -495,4 +496,25 @@ func TestTrialsBeginAtARealisticDate(t *testing.T) {
 		}
 		return tool(ctx, "Pune")
 	}), One())
+}
+
+// Code that does not return for hours breaks rules at the begin of a long trace: the one
+// that broke first leads, as few attempts show it.
+func TestWhatBrokeFirstLeadsALongTraceThatDoesNotReturn(t *testing.T) {
+	found := func(names ...string) (list []invariants.Finding) {
+		for i, name := range names {
+			list = append(list, invariants.Finding{Invariant: name, Events: []int{0, 100 - 10*i}})
+		}
+		return append(list, invariants.Finding{Invariant: "without-events"}, invariants.Finding{Invariant: catchAll, Events: []int{1}})
+	}
+	leads := func(events int, list []invariants.Finding) string {
+		r := result{tr: &trace.Trace{Events: make([]trace.Event, events)}, found: list}
+		r.leadsShort()
+		require.ElementsMatch(t, list, r.found)
+		return r.found[0].Invariant
+	}
+	require.Equal(t, "earlier", leads(longTrace, found("returns", "early", "earlier")))
+	require.Equal(t, "returns", leads(longTrace-1, found("returns", "early", "earlier")), "of a short trace")
+	require.Equal(t, "early", leads(longTrace, found("early", "returns", "earlier")), "it leads by its order")
+	require.Equal(t, "returns", leads(longTrace, found("returns")), "nothing else says more")
 }

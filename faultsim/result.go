@@ -51,6 +51,26 @@ func (c *check) broke(r *result) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return told && name == catchAll })
 }
 
+// longTrace is how many events are many to read, and to play again and again.
+const longTrace = 2000
+
+// leadsShort lets the rule that broke first lead the findings on a long trace that shows
+// that the code does not return, in the place of that one: a much smaller schedule shows
+// it.
+func (r *result) leadsShort() {
+	if r.err != nil || len(r.found) == 0 || r.found[0].Invariant != "returns" || len(r.tr.Events) < longTrace {
+		return
+	}
+	first, at := "returns", len(r.tr.Events)
+	for i := range r.found {
+		f := &r.found[i]
+		if n := len(f.Events); n > 0 && f.Events[n-1] < at && f.Invariant != catchAll && f.Invariant != "returns" {
+			first, at = f.Invariant, f.Events[n-1]
+		}
+	}
+	r.lead(first)
+}
+
 // trial runs and judges one schedule alone, to see whether it breaks a rule. To
 // look for the places of what is left behind takes longer with each leak.
 func (c *check) trial(s *Schedule) *result {
