@@ -332,6 +332,10 @@
 // limiter or client; see [Adapter] for Serial. So it does where trials that
 // passed before fail from then on. Neither is saved.
 //
+// A trial that breaks several invariants is told by the first of them, in the order of
+// the contract, and names the others. One of thousands of events that does not return is
+// told by what it broke first, which far fewer attempts show.
+//
 // # Sabotage
 //
 // A check that passes may have looked at nothing. [Sabotage] has the stage commit
