@@ -51,6 +51,9 @@ func (c *check) broke(r *result) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return told && name == catchAll })
 }
 
+// unending is the name of the rule that every action returns.
+const unending = "returns"
+
 // longTrace is how many events are many to read, and to play again and again.
 const longTrace = 2000
 
@@ -58,13 +61,13 @@ const longTrace = 2000
 // that the code does not return, in the place of that one: a much smaller schedule shows
 // it.
 func (r *result) leadsShort() {
-	if r.err != nil || len(r.found) == 0 || r.found[0].Invariant != "returns" || len(r.tr.Events) < longTrace {
+	if !r.broken() || r.found[0].Invariant != unending || len(r.tr.Events) < longTrace {
 		return
 	}
-	first, at := "returns", len(r.tr.Events)
+	first, at := unending, len(r.tr.Events)
 	for i := range r.found {
 		f := &r.found[i]
-		if n := len(f.Events); n > 0 && f.Events[n-1] < at && f.Invariant != catchAll && f.Invariant != "returns" {
+		if n := len(f.Events); n > 0 && f.Events[n-1] < at && f.Invariant != catchAll && f.Invariant != unending {
 			first, at = f.Invariant, f.Events[n-1]
 		}
 	}

@@ -141,14 +141,14 @@ func rounder(s Schedule, i int, yield func(step) bool) bool {
 				func(f *Fault) *time.Duration { return &f.Body },
 				func(f *Fault) *time.Duration { return &f.Valid },
 			} {
-				f := p.Faults[name][n]
-				now := *at(&f)
+				now := *at(&p.Faults[name][n])
 				for t := range rounderTimes(now) {
 					if k == 0 && now%time.Second == 0 && t%time.Second != 0 {
 						continue // Retry-After says whole seconds whatever the schedule asks
 					}
+					f := p.Faults[name][n]
 					*at(&f) = t
-					if g := f; !yield(func(c *Schedule) { set(c.Actions[i].Faults[name], n, end, g) }) {
+					if !yield(func(c *Schedule) { set(c.Actions[i].Faults[name], n, end, f) }) {
 						return false
 					}
 				}

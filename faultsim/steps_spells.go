@@ -1,7 +1,6 @@
 package faultsim
 
 import (
-	"iter"
 	"slices"
 	"time"
 )
@@ -14,7 +13,7 @@ func simplerSpells(s Schedule, d *drawer, yield func(step) bool) bool {
 		if !yield(out) {
 			return false
 		}
-		for n := range s.failsInstead(d, o) {
+		for n := s.failsInstead(d, o); n > 0; n-- {
 			if !yield(func(c *Schedule) { out(c); c.Actions[0].Faults[o.Tool] = slices.Repeat([]Fault{{Class: o.Class}}, n) }) {
 				return false
 			}
@@ -52,17 +51,14 @@ func simplerSpells(s Schedule, d *drawer, yield func(step) bool) bool {
 // fewFailures is how many failures are plainer to read than the two times of an outage.
 const fewFailures = 6
 
-// failsInstead is how many failures may do what the outage does, whatever the time: as
-// many as an action's attempts first, and then fewer; nothing where an outage is plainer.
-func (s *Schedule) failsInstead(d *drawer, o Outage) iter.Seq[int] {
+// failsInstead is how many failures do at most what the outage does, whatever the time:
+// as many as an action has attempts; 0: an outage is plainer.
+func (s *Schedule) failsInstead(d *drawer, o Outage) int {
 	n := d.tool(o.Tool).most
 	if len(s.Actions) != 1 || n > fewFailures {
-		n = 0
+		return 0
 	}
-	return func(yield func(int) bool) {
-		for k := n; k > 0 && yield(k); k-- {
-		}
-	}
+	return n
 }
 
 // rounderSpells makes the times of outages, quotas and buckets rounder. An outage that
