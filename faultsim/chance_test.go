@@ -1,6 +1,7 @@
 package faultsim
 
 import (
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -50,6 +51,22 @@ func TestAVerdictOfChanceIsSeldomTakenForCertain(t *testing.T) {
 		}
 		require.LessOrEqual(t, certain, 2, "where %v of the runs fail", rate)
 	}
+}
+
+// The rate is that of as many runs as are asked for.
+func TestRateIsOfTheRunsThatAreAskedFor(t *testing.T) {
+	t.Setenv("REHEARSE_RERUNS", "30")
+	dice := rand.New(rand.NewPCG(1, 2))
+	a := judgedBy(func(*trace.Trace) bool { return dice.Float64() < 0.5 })
+	for range 10 {
+		o, err := Explore(t, a)
+		require.NoError(t, err)
+		require.Less(t, o.Rate, 1.0)
+		require.InDelta(t, math.Round(o.Rate*30), o.Rate*30, 1e-9)
+	}
+	c := newCheck(t, &a, settings{reruns: 30})
+	runs := c.compared(new(One()), "dice")
+	require.Equal(t, 30, runs.runs)
 }
 
 // Of a hundred seeds one seems to break a rule each time that is broken by chance. That

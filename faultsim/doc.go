@@ -483,7 +483,7 @@
 // The smallest schedule is run a hundred times more, or less often where its trace is
 // long, and its traces are compared by [trace.Diff]. The message says that they are the
 // same ("deterministic"), or else which event is the first that differs and how many of
-// a hundred runs fail. Where all runs fail and differ at a tie only, the failure is
+// a hundred runs fail (-rehearse.reruns: of another number). Where all runs fail and differ at a tie only, the failure is
 // deterministic too, and the message names the tie.
 // It also names the other invariants that the fifty trials behind the failing one
 // break.
@@ -508,6 +508,7 @@
 //	-rehearse.for      REHEARSE_FOR      campaign: go on for a time (10m) or a count (1000000x), past failures
 //	-rehearse.gotest   REHEARSE_GOTEST   true: a failure prints its schedule as a Go test too
 //	-rehearse.merge    REHEARSE_MERGE    folder with the files of all shards: report them as one run
+//	-rehearse.reruns   REHEARSE_RERUNS   how often a failing schedule is run again to see whether it always fails; 0: 100, or fewer where its trace is long
 //	-rehearse.results  REHEARSE_RESULTS  folder for a file of results of each property
 //	-rehearse.seed     REHEARSE_SEED     base seed, as a failure prints it; 0: from the test's name
 //	-rehearse.shard    REHEARSE_SHARD    0/3: play the first of three parts of the trials

@@ -318,11 +318,28 @@ func TestFlagsAndVariables(t *testing.T) {
 		{[]string{"REHEARSE_EXPLORE=maybe"}, nil},
 		{[]string{"REHEARSE_SEED=3", "REHEARSE_EXPLORE=1"}, nil},
 		{nil, []string{"-rehearse.seed=3", "-rehearse.explore"}},
+		{[]string{"REHEARSE_RERUNS=often"}, nil},
+		{nil, []string{"-rehearse.reruns=1"}},
 		{[]string{"REHEARSE_TRIALS=many", "REHEARSE_SEED=odd"}, nil},
 	} {
 		fmt.Fprintf(&got, "%v %v\n%s", x.env, x.args, outline(run(x.env, x.args...)))
 	}
 	golden(t, "settings", got.String())
+}
+
+// How often a failure is run again is for its reader to say: all that counts runs does.
+func TestRerunsAreAsManyAsAskedFor(t *testing.T) {
+	verdict := func(scenario string, env []string, args ...string) string {
+		c := newChild(t, scenario)
+		c.env = append(c.env, env...)
+		out, _ := c.run(t, "^TestChild$", args...)
+		return regexp.MustCompile(`(not )?deterministic: .*`).FindString(out)
+	}
+	require.Equal(t, "deterministic: 100 runs gave the same trace", verdict("one-too-many", nil))
+	require.Equal(t, "deterministic: 7 runs gave the same trace", verdict("one-too-many", nil, "-rehearse.reruns=7"))
+	require.Equal(t, "deterministic: 30 runs gave the same trace", verdict("one-too-many", []string{"REHEARSE_RERUNS=30"}))
+	require.Equal(t, "deterministic: 100 runs gave the same trace", verdict("one-too-many", []string{"REHEARSE_RERUNS=30"}, "-rehearse.reruns=0"))
+	require.Equal(t, "deterministic: 230 runs gave the same trace", verdict("one-too-many", nil, "-rehearse.reruns=230"))
 }
 
 func TestExploringPrintsTheSeedThatRepeatsIt(t *testing.T) {

@@ -1,6 +1,7 @@
 package faultsim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,7 @@ import (
 const (
 	fewReruns  = 3   // of a schedule on the way to the smallest
 	reruns     = 20  // of a failing schedule, to see whether it may always fail
-	moreReruns = 100 // to see whether it does, or how often
+	moreReruns = 100 // to see whether it does, or how often, unless another number is asked for
 	behind     = 50  // trials behind the failing one that are played for what else they break
 
 	comparedEvents = 20_000 // of all runs of one schedule, beyond which 20 runs are enough
@@ -29,7 +30,7 @@ func (r *repetition) steady() bool { return r.failed == r.runs && r.differs == n
 // compared runs a schedule that breaks the invariant again, and compares the runs.
 func (c *check) compared(s *Schedule, name string) (r repetition) {
 	var first, old *trace.Trace
-	for enough := moreReruns; r.runs < enough; {
+	for enough := c.moreReruns(); r.runs < enough; {
 		r.runs++
 		now, broken := c.breaksIn(s, name, old)
 		if now == nil {
@@ -45,17 +46,24 @@ func (c *check) compared(s *Schedule, name string) (r repetition) {
 		old = now
 		r.note(c.differ(s, first, now), s, first, now)
 		if r.steady() {
-			enough = rerunsOf(first)
+			enough = c.rerunsOf(first)
 		} else {
-			enough = moreReruns
+			enough = c.moreReruns()
 		}
 	}
 	return r
 }
 
+// moreReruns is how often a schedule is run again at most.
+func (c *check) moreReruns() int { return cmp.Or(c.set.reruns, moreReruns) }
+
 // rerunsOf is how often a schedule is run again that gives the same trace each time:
-// where the trace is long less often, so that this takes no longer than the rest.
-func rerunsOf(t *trace.Trace) int {
+// where the trace is long less often, so that this takes no longer than the rest,
+// unless a number is asked for.
+func (c *check) rerunsOf(t *trace.Trace) int {
+	if c.set.reruns > 0 {
+		return c.set.reruns
+	}
 	return max(reruns, min(moreReruns, comparedEvents/max(1, len(t.Events))))
 }
 
@@ -169,7 +177,7 @@ func (c *check) reseed(s Schedule, name string) (seeded Schedule, broken int, ok
 	if c.a.Unseeded || c.crowded {
 		return s, 0, false
 	}
-	for seed := range moreReruns {
+	for seed := range c.moreReruns() {
 		s.Seed = uint64(seed + 1)
 		_, breaks := c.breaksIn(&s, name, nil)
 		if _, again := c.breaksIn(&s, name, nil); again != breaks {
@@ -182,7 +190,7 @@ func (c *check) reseed(s Schedule, name string) (seeded Schedule, broken int, ok
 			seeded, ok = s, true
 		}
 	}
-	return seeded, broken, ok && c.always(&seeded, name, moreReruns)
+	return seeded, broken, ok && c.always(&seeded, name, c.moreReruns())
 }
 
 // others names the invariants that trials behind the failing one break, and that
@@ -267,7 +275,7 @@ func (c *check) unsteady(f *failure, origin string) {
 	c.t.Helper()
 	var first *trace.Trace
 	differs, earliest := 0, f.r.other
-	for range moreReruns {
+	for range c.moreReruns() {
 		now := c.trial(&f.s)
 		switch {
 		case now.err != nil:
@@ -288,5 +296,5 @@ func (c *check) unsteady(f *failure, origin string) {
 	c.t.Fatalf("not-deterministic: %s: one schedule gave two traces: %s\n"+
 		"    advice: look for a select of which several cases are ready, the order of a map, a clock that is read into a package variable, goroutines that race, or math/rand/v2: hand the source in (Stage.Jitter), or set the adapter's Unseeded where it is jitter\n"+
 		"\n%s\n%s\n%s\nof %d further runs, %d differ from the first%s\nrun it again: %s -rehearse.twice",
-		c.a.Name, earliest, strings.TrimRight(f.r.tr.Timeline(), "\n"), indent("schedule", f.s.String()), origin, moreReruns, differs, parallel, c.rerun(true))
+		c.a.Name, earliest, strings.TrimRight(f.r.tr.Timeline(), "\n"), indent("schedule", f.s.String()), origin, c.moreReruns(), differs, parallel, c.rerun(true))
 }

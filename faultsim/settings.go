@@ -23,6 +23,7 @@ var (
 	settingResults = setting.Define("results", "folder for a file of results of each property", parseFolder)
 	settingMerge   = setting.Define("merge", "folder with the files of all shards: report them as one run", parseFolder)
 	settingTwice   = setting.Define("twice", "true: passing trials run twice, and their traces are compared", setting.YesOrNo)
+	settingReruns  = setting.Define("reruns", "how often a failing schedule is run again to see whether it always fails; 0: 100, or fewer where its trace is long", parseReruns)
 	settingGoTest  = setting.Define("gotest", "true: a failure prints its schedule as a Go test too", setting.YesOrNo)
 )
 
@@ -40,6 +41,7 @@ type settings struct {
 	results   string // folder; empty: none
 	merge     string // folder; empty: nothing to merge
 	twice     bool   // passing trials are run twice
+	reruns    int    // of a failing schedule; 0: the usual number
 	goTest    bool   // a failing schedule is printed as a Go test too
 }
 
@@ -111,9 +113,10 @@ func (s *settings) readScale() (err error) {
 }
 
 func (s *settings) readSwitches() error {
-	errs := make([]error, 2)
+	errs := make([]error, 3)
 	s.twice, _, errs[0] = settingTwice.Read()
 	s.goTest, _, errs[1] = settingGoTest.Read()
+	s.reruns, _, errs[2] = settingReruns.Read()
 	return errors.Join(errs...)
 }
 
@@ -121,6 +124,15 @@ func parseTrials(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
 		return 0, errors.New("is no number of trials: give a whole number, or 0 for the usual one")
+	}
+	return n, nil
+}
+
+// parseReruns wants two at least: one run has no other to be compared with.
+func parseReruns(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n == 1 {
+		return 0, errors.New("is no number of reruns: give a whole number from 2, or 0 for the usual one")
 	}
 	return n, nil
 }

@@ -44,7 +44,7 @@ func (c *check) failed(f *failure) {
 	}
 	c.settle(f)
 	c.campaign.reported(f.name, &f.s)
-	c.report(f.r, &f.s, origin+"\n"+c.tell(&f.runs)+f.luck()+c.others(f), nil)
+	c.report(f.r, &f.s, origin+"\n"+c.tell(&f.runs)+f.luck(c.moreReruns())+c.others(f), nil)
 	c.campaign.tells(c, f, drawn)
 }
 
@@ -60,12 +60,12 @@ func (c *check) elsewhere(f *failure) string {
 	return ""
 }
 
-// luck says how many seeds break the rule, where not every one did.
-func (f *failure) luck() string {
+// luck says how many of so many seeds break the rule, where not every one did.
+func (f *failure) luck(seeds int) string {
 	if f.lucky == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; of %d other seeds of its random numbers %d fail", moreReruns, f.lucky)
+	return fmt.Sprintf("; of %d other seeds of its random numbers %d fail", seeds, f.lucky)
 }
 
 // minimise runs the failure again alone and, where it always fails, shrinks it. One
@@ -123,8 +123,8 @@ func (c *check) repeated(f *failure) (again *result, rate float64) {
 			}
 		}
 	}
-	again, failed := c.repeat(&f.s, name, moreReruns)
-	return again, float64(failed) / moreReruns
+	again, failed := c.repeat(&f.s, name, c.moreReruns())
+	return again, float64(failed) / float64(c.moreReruns())
 }
 
 // replace puts a smaller schedule in the failure's place, where it breaks the

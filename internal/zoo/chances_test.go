@@ -27,7 +27,7 @@ func TestChanceIsSaid(t *testing.T) {
 		if run.args == nil {
 			saveChances(t, dir, run.test)
 		}
-		out, _ := selftest.Run(t, dir, run.test, append(run.args, "-test.v")...)
+		out, _ := selftest.Run(t, dir, run.test, append(run.args, "-rehearse.reruns=100", "-test.v")...)
 		fmt.Fprintf(&got, "== %s %s\n%s", run.test, strings.Join(run.args, " "), verdicts(out))
 	}
 	gold.Equal(t, "testdata/chances.golden", got.String())

@@ -88,6 +88,7 @@ var blindSpots = map[string]map[string]string{
 // TestSabotagedSubjectsAreNoticed has the stage commit every sin in the place of the
 // right subjects, and wants it noticed, by the rule that names it.
 func TestSabotagedSubjectsAreNoticed(t *testing.T) {
+	onOneCore(t)
 	named, blind, played := map[string]bool{}, map[string]bool{}, 0
 	for n, s := range Right() {
 		if n%oneOf != 0 || s.Adapter.Repeats != nil {

@@ -16,6 +16,7 @@ const killTable = "../../docs/kill-table.md"
 // TestKillTable holds every faulty subject against the defaults of Check and
 // of the matrix, and keeps the outcome as a table.
 func TestKillTable(t *testing.T) {
+	onOneCore(t)
 	var g table
 	for n, s := range Faulty() {
 		if n%oneOf != 0 {
@@ -226,6 +227,7 @@ func TestSpecimensAreLabelled(t *testing.T) {
 
 // TestRightSubjectsPassTheMatrix wants no row to fail.
 func TestRightSubjectsPassTheMatrix(t *testing.T) {
+	onOneCore(t)
 	for _, s := range Right() {
 		t.Run(s.Name, func(t *testing.T) {
 			played, err := matrix.Play(t, s.Adapter)
