@@ -65,21 +65,6 @@ func (c *climate) waits(is func(name string) bool, at time.Duration) (wait time.
 	return wait
 }
 
-// tokens is when each bucket has a token next, behind attempts at the instants, of
-// which those in an outage do not reach it.
-func (pl *player) tokens(path []time.Duration) (next []time.Duration) {
-	c := climate{s: pl.sched}
-	for _, at := range path {
-		if !pl.outage(at) {
-			c.waits(isMain, at)
-		}
-	}
-	for i := range c.levels {
-		next = append(next, c.levels[i].next(&pl.sched.Buckets[i]))
-	}
-	return next
-}
-
 // bucket reads "bucket TOOL N every=".
 func (p *parser) bucket(words []string) error {
 	if len(words) != 4 {

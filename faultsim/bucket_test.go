@@ -35,7 +35,8 @@ func TestABucketGoesBeforeAQuota(t *testing.T) {
 		seen(t, askingAt(0, time.Second, 2*time.Second, 10*time.Second, 21*time.Second, time.Minute), s))
 }
 
-// What a call finds is what was expected of it, whatever came before.
+// What a call finds is what was expected of it, whatever came before, and whatever the
+// player has looked at besides.
 func TestThePlayerFindsTheClimateOfTheStage(t *testing.T) {
 	draw := seeded(1)
 	some := func(n int) time.Duration { return time.Duration(1+below(draw, n)) * time.Second }
@@ -47,12 +48,14 @@ func TestThePlayerFindsTheClimateOfTheStage(t *testing.T) {
 			Quotas:  []Quota{{Main, 1 + below(draw, 5), some(20)}},
 			Buckets: []Bucket{{Main, 1 + below(draw, 3), some(5)}, {Main, 1 + below(draw, 3), some(5)}},
 		}
-		c, pl, at := climate{s: &s}, player{sched: &s}, time.Duration(0)
+		c, pl, course := climate{s: &s}, player{sched: &s}, turn{climate: climate{s: &s}}
 		for n := 1; n <= 20; n++ {
-			f := c.faultAt(at, isMain, Fault{})
-			require.Equal(t, f, pl.spell(Fault{}, n, at), "call %d at %v of\n%s", n, at, s)
+			other := course
+			pl.spell(Fault{}, &other)
+			f := c.faultAt(course.at, isMain, Fault{})
+			require.Equal(t, f, pl.spell(Fault{}, &course), "call %d at %v of\n%s", n, course.at, s)
 			found[f.class()]++
-			at += some(3)
+			course.at += some(3)
 		}
 	}
 	require.Greater(t, min(found[trace.OK], found[trace.Transient], found[trace.Throttled]), 500)

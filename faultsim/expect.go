@@ -40,7 +40,7 @@ func expect(p invariants.Policy, plan Plan, sched *Schedule, pages int) (e Expec
 	if plan.Cancel > 0 {
 		pl.cancel = plan.Cancel
 	}
-	pl.attempt(p.Start(0, plan.Deadline), turn{n: 1, page: 1, cancel: pl.cancel})
+	pl.attempt(p.Start(0, plan.Deadline), turn{n: 1, page: 1, cancel: pl.cancel, climate: climate{s: sched}})
 	slices.Sort(pl.e.Reasons)
 	if pl.open || plan.CrashBeforeWrite+plan.CrashAfterWrite > 0 {
 		return Expectation{Most: math.MaxInt}, true
@@ -61,9 +61,8 @@ type player struct {
 	ok     bool
 	steps  int
 	pages  int
-	sched  *Schedule       // its outages and quotas; nil: none
-	path   []time.Duration // when the attempts up to now began
-	open   bool            // a crash comes where the code may be at this or that
+	sched  *Schedule // its outages and quotas; nil: none
+	open   bool      // a crash comes where the code may be at this or that
 }
 
 // A turn is an attempt that begins.
@@ -73,6 +72,7 @@ type turn struct {
 	done       bool          // an earlier attempt has done the page's work
 	issued     time.Duration // when the credential was issued
 	budget     time.Duration // when the action's own budget began
+	climate    climate       // what the attempts up to now have used up
 }
 
 // attempt plays an attempt, and what may follow.
@@ -84,7 +84,7 @@ func (pl *player) attempt(s invariants.Series, t turn) {
 	if t.n <= len(pl.faults) {
 		f = pl.faults[t.n-1]
 	}
-	if spell := pl.spell(f, t.n, t.at); spell != f {
+	if spell := pl.spell(f, &t); spell != f {
 		f = spell
 	} else if pl.sched != nil && expired(pl.sched.Expiries, t.issued, t.at) {
 		f = Fault{Class: trace.Unauthenticated, Cancel: f.Cancel}
@@ -139,7 +139,7 @@ func (pl *player) follow(s invariants.Series, d invariants.Decision, t turn, end
 	}
 	next(end + d.Lo)
 	if d.Hi != d.Lo {
-		for _, at := range pl.changes(end+d.Lo, end+d.Hi) {
+		for _, at := range pl.changes(&t, end+d.Lo, end+d.Hi) {
 			next(at)
 		}
 		next(end + d.Hi)
@@ -149,7 +149,9 @@ func (pl *player) follow(s invariants.Series, d invariants.Decision, t turn, end
 // succeed ends a page at the instant, and begins the next one.
 func (pl *player) succeed(t turn, end time.Duration) {
 	if t.page < pl.pages {
-		pl.attempt(pl.p.Start(t.budget, pl.plan.Deadline), turn{n: t.n + 1, page: t.page + 1, at: end, cancel: t.cancel, issued: t.issued, budget: t.budget})
+		s := pl.p.Start(t.budget, pl.plan.Deadline)
+		t.n, t.page, t.at, t.done = t.n+1, t.page+1, end, false
+		pl.attempt(s, t)
 		return
 	}
 	pl.stop(t.n, trace.ReasonSuccess)

@@ -79,6 +79,12 @@ type usage struct {
 	calls  int
 }
 
+// clone is a climate that is used up by itself.
+func (c climate) clone() climate {
+	c.used, c.levels = slices.Clone(c.used), slices.Clone(c.levels)
+	return c
+}
+
 // despite is what the time does to an attempt, with what of its own fault the tool
 // does not decide about: the caller's cancel, and what becomes of the process.
 func (f *Fault) despite(spell Fault) Fault {
@@ -220,60 +226,32 @@ func ExpectFirst(p invariants.Policy, s Schedule) (Expectation, bool) {
 	return expect(p, s.plans()[0], &s, 1)
 }
 
-// spell is what the time does to attempt n, which begins at the instant.
-func (pl *player) spell(f Fault, n int, at time.Duration) Fault {
+// spell is what the time does to an attempt that begins, and counts its call.
+func (pl *player) spell(f Fault, t *turn) Fault {
 	if pl.sched == nil {
 		return f
 	}
-	c := climate{s: pl.sched}
-	pl.path = append(pl.path[:n-1], at)
-	if f = pl.sched.stilled(f, at); pl.sched.calm(at) {
+	if f = pl.sched.stilled(f, t.at); pl.sched.calm(t.at) {
 		return f
 	}
-	for i := range pl.sched.Outages {
-		if pl.down(i, at) {
-			return f.despite(Fault{Class: pl.sched.Outages[i].Class})
-		}
-	}
-	if len(pl.sched.Quotas)+len(pl.sched.Buckets) == 0 {
-		return f
-	}
-	for _, earlier := range pl.path[:n-1] {
-		if !pl.outage(earlier) {
-			c.limited(earlier, isMain, Fault{})
-		}
-	}
-	return c.limited(at, isMain, f)
+	t.climate = t.climate.clone() // what it has used up, other courses have not
+	return t.climate.faultAt(t.at, isMain, f)
 }
 
 // isMain: a player knows of no tool but the main one.
 func isMain(name string) bool { return name == Main }
 
-func (pl *player) down(i int, at time.Duration) bool {
-	o := &pl.sched.Outages[i]
-	return o.Tool == Main && at >= o.From && at < o.To
-}
-
-func (pl *player) outage(at time.Duration) bool {
-	for i := range pl.sched.Outages {
-		if pl.down(i, at) {
-			return true
-		}
-	}
-	return false
-}
-
-// changes lists the instants between two at which an outage begins or ends, or
-// a window of a quota does, or a bucket gets a token: an attempt just before sees something else than one
-// at the instant.
-func (pl *player) changes(lo, hi time.Duration) []time.Duration {
+// changes lists the instants between two at which an outage begins or ends, or a window
+// of a quota does, or a bucket gets a token, behind the turn: an attempt just before
+// sees something else than one at the instant.
+func (pl *player) changes(t *turn, lo, hi time.Duration) []time.Duration {
 	if pl.sched == nil {
 		return nil
 	}
 	var list []time.Duration
-	add := func(t time.Duration) {
-		if t > lo && t < hi {
-			list = append(list, t-1, t)
+	add := func(at time.Duration) {
+		if at > lo && at < hi {
+			list = append(list, at-1, at)
 		}
 	}
 	for _, o := range pl.sched.Outages {
@@ -283,8 +261,8 @@ func (pl *player) changes(lo, hi time.Duration) []time.Duration {
 	for i := range pl.sched.Quotas {
 		add(pl.sched.Quotas[i].end(lo))
 	}
-	for _, at := range pl.tokens(pl.path) {
-		add(at)
+	for i := range t.climate.levels {
+		add(t.climate.levels[i].next(&pl.sched.Buckets[i]))
 	}
 	for _, at := range pl.sched.Expiries {
 		add(at)
