@@ -60,6 +60,16 @@ type drawnTool struct {
 	advised bool        // it has a word on retrying
 }
 
+// usedUp is how many failures use up the attempts of an action, or so many that
+// breakers and budgets see them as well; where only a budget bounds them, as many.
+func (t *drawnTool) usedUp() int {
+	const enough = 16
+	if t.most == invariants.Unlimited {
+		return enough
+	}
+	return max(1, min(t.most, enough))
+}
+
 func newDrawer(a *Adapter, tools []*tool) *drawer {
 	d := &drawer{
 		p: &a.Policy, guards: a.guards(), canary: a.Observation != nil || a.Loop != nil, pages: a.Pages,

@@ -85,7 +85,7 @@ func (d *drawer) use(t *source, mood int) Plan {
 		var f Fault
 		n := 1
 		if mood > 1 && len(tool.retried) > 0 {
-			f, n = tool.retried[below(own, len(tool.retried))], max(1, min(tool.most, 16))
+			f, n = tool.retried[below(own, len(tool.retried))], tool.usedUp()
 		}
 		if !f.Hang && coin(own) {
 			f.Latency = d.latency(own)

@@ -186,7 +186,7 @@ func (d *drawer) failing(t *source) Plan {
 		if !f.Hang && coin(own) {
 			f.Latency = d.latency(own)
 		}
-		p.Faults[tool.name] = slices.Repeat([]Fault{f}, max(1, min(tool.most, 16)))
+		p.Faults[tool.name] = slices.Repeat([]Fault{f}, tool.usedUp())
 	}
 	return p
 }

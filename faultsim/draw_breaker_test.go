@@ -52,6 +52,27 @@ func TestOutagesAreDrawnForABreakerOnly(t *testing.T) {
 	require.Greater(t, paused["behind it"], 500)
 }
 
+// Where only a budget bounds the attempts, what counts failures sees many all the same.
+func TestWithoutALimitManyAttemptsFail(t *testing.T) {
+	for name, edit := range map[string]func(*Adapter){
+		"breaker":    breaking,
+		"allowance":  func(a *Adapter) { a.Allowance = &invariants.Allowance{Calls: 10} },
+		"escalation": func(a *Adapter) { a.EscalatesAfter = 3 },
+		"waves":      func(a *Adapter) { a.Spreads = true },
+	} {
+		many := 0
+		for _, s := range drawn(t, 500, func(a *Adapter) {
+			a.Policy.MaxAttempts, a.Policy.Budget = invariants.Unlimited, time.Minute
+			edit(a)
+		}) {
+			if slices.ContainsFunc(s.Actions, func(p Plan) bool { return len(p.Faults["weather"]) == 16 }) {
+				many++
+			}
+		}
+		require.Greater(t, many, 20, name)
+	}
+}
+
 // begins lists the instants at which the actions begin.
 func begins(t *testing.T, text string) []time.Duration {
 	t.Helper()

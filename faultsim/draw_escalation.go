@@ -42,7 +42,7 @@ func (d *drawer) losing(t *source) Plan {
 		own := t.double(tool.name)
 		list, n := tool.refused, 1
 		if len(list) == 0 || len(tool.retried) > 0 && coin(own) {
-			list, n = tool.retried, max(1, min(tool.most, 16))
+			list, n = tool.retried, tool.usedUp()
 		}
 		if len(list) > 0 {
 			p.Faults[tool.name] = slices.Repeat([]Fault{list[below(own, len(list))]}, n)

@@ -106,7 +106,7 @@ func (d *drawer) down(t *source, p *Plan) {
 	for i := range d.tools {
 		tool := &d.tools[i]
 		if f := tool.final(); f.Class != 0 {
-			p.Faults[tool.name] = slices.Repeat([]Fault{f}, loopTurns*max(1, min(tool.most, 4)))
+			p.Faults[tool.name] = slices.Repeat([]Fault{f}, loopTurns*min(tool.usedUp(), 4))
 		}
 	}
 	for k := range d.models {

@@ -54,7 +54,7 @@ func (d *drawer) wave(t *source) Schedule {
 				f = hinted
 			}
 		}
-		n := max(1, min(tool.most, 16))
+		n := tool.usedUp()
 		if coin(own) {
 			n = 1 + below(own, n)
 		}
