@@ -116,6 +116,6 @@ func (s *Stage) running() *act {
 func (s *Stage) Done(tool, key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, done := s.results[ledgerKey{tool, key}]
+	_, done := s.ledger.results[ledgerKey{tool, key}]
 	return done
 }

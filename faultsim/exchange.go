@@ -244,11 +244,9 @@ func (x *exchange) reply(f *Fault) double.Reply {
 
 // work records the effect, once for each key.
 func (x *exchange) work() {
-	if _, done := x.s.stored(x.r.tool, x.p.Key()); done {
-		return
+	if x.s.first(x.r.tool, x.p.Key()) {
+		x.p.Effect()
 	}
-	x.p.Effect()
-	x.s.store(x.r.tool, x.p.Key(), true)
 }
 
 // over records the answer once: at the end of its body, or when there is none.

@@ -99,8 +99,7 @@ func (x *exchange) workOf(f *Fault) {
 		if key != "" {
 			key += " " + it.ID
 		}
-		if _, known := x.s.stored(x.r.tool, key); it.Class == trace.OK && !known {
-			x.s.store(x.r.tool, key, true)
+		if it.Class == trace.OK && x.s.first(x.r.tool, key) {
 			done = append(done, trace.Item{ID: it.ID})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -251,6 +252,8 @@ func tied(s *Schedule, t *trace.Trace, i int) bool {
 		switch {
 		case e.Action == at.Action && e.Deadline > 0 && e.Deadline == at.At:
 			return true
+		case at.Kind == trace.KindEffect && e.Kind == trace.KindCall && e.Tool == at.Tool && e.Call != at.Call && s.worksIn(at.At-e.At):
+			return true // of two works of one key at one instant either may be the one that counts
 		case e.At != at.At:
 			return false
 		case e.Kind == trace.KindEffect && at.Kind == trace.KindEffect:
@@ -260,6 +263,18 @@ func tied(s *Schedule, t *trace.Trace, i int) bool {
 		}
 		return e.Kind == trace.KindCall && s.counts(e.Tool)
 	})
+}
+
+// worksIn reports whether the work of an attempt may be done so long after its begin.
+func (s *Schedule) worksIn(d time.Duration) bool {
+	for _, p := range s.Actions {
+		for _, list := range p.Faults {
+			if slices.ContainsFunc(list, func(f Fault) bool { return f.Work == d }) {
+				return true
+			}
+		}
+	}
+	return d == 0
 }
 
 // counts reports whether the tool answers a call by how many there were, or are.

@@ -45,7 +45,7 @@ type house struct {
 	closers []func()
 	bodies  []*exchange // responses that have been delivered
 	misuse  []error
-	results map[ledgerKey]any
+	ledger  ledger
 	batches map[batchKey][]string // the items of an action at a tool, in the order in which it first sent them
 	climate climate
 	served  *served // of a tool under test; nil: the code calls tools
@@ -77,9 +77,6 @@ type house struct {
 	turnstile   turnstile               // of the calls that are answered at once
 	saboteur    *saboteur               // who stands between the code and its tools; nil: nobody
 }
-
-// ledgerKey addresses a stored result: an honest tool does the work of one key once.
-type ledgerKey struct{ tool, key string }
 
 // A tool is one double on the stage.
 type tool struct {
@@ -544,30 +541,4 @@ func keeps(err, cause error, wraps bool) bool {
 		}
 	}
 	return strings.Contains(err.Error(), cause.Error())
-}
-
-// keyed reports whether the tool does the work of the key only once.
-func (s *Stage) keyed(t *tool, key string) bool { return key != "" && s.policy.Of(t.name).Key != "" }
-
-// stored returns the result that the ledger holds for a key.
-func (s *Stage) stored(t *tool, key string) (any, bool) {
-	if !s.keyed(t, key) {
-		return nil, false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out, ok := s.results[ledgerKey{t.name, key}]
-	return out, ok
-}
-
-func (s *Stage) store(t *tool, key string, out any) {
-	if !s.keyed(t, key) {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.results == nil {
-		s.results = map[ledgerKey]any{}
-	}
-	s.results[ledgerKey{t.name, key}] = out
 }

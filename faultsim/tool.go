@@ -160,18 +160,21 @@ func (c *call[In, Out]) failure(f *Fault) (out Out, o trace.Outcome, err error) 
 
 // work does what the tool is for, once for each key.
 func (c *call[In, Out]) work() (out Out, err error) {
-	if stored, ok := c.s.stored(c.t, c.p.Key()); ok {
-		out, _ = stored.(Out)
-		return out, nil
+	key := c.p.Key()
+	if !c.s.keyed(c.t, key) {
+		return c.workAnew()
 	}
+	stored, err := c.s.once(ledgerKey{c.t.name, key}, func() (any, error) { return c.workAnew() })
+	out, _ = stored.(Out)
+	return out, err
+}
+
+func (c *call[In, Out]) workAnew() (out Out, err error) {
 	if c.fake != nil {
 		out, err = c.faked()
 	}
 	if err == nil {
 		c.p.Effect()
-		if c.s.keyed(c.t, c.p.Key()) {
-			c.s.store(c.t, c.p.Key(), out)
-		}
 	}
 	return out, err
 }
