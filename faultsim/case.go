@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -127,7 +128,7 @@ func loadCases(test string) ([]savedCase, error) {
 		path := filepath.ToSlash(filepath.Join(dir, entry.Name()))
 		content, err := os.ReadFile(kept.Path(path))
 		if err != nil {
-			return nil, fmt.Errorf("a saved case of this test cannot be read: %w", kept.Brief(err))
+			return nil, fmt.Errorf("a saved case of this test cannot be read: %w: put the file back, or take this away", kept.Brief(err))
 		}
 		c, err := parseCase(string(content))
 		if err != nil {
@@ -150,7 +151,9 @@ func (c *savedCase) at(u *UnfitError) string {
 		}
 		found := u == nil && words[0] == "invariant"
 		switch {
-		case u == nil || u.action == 0:
+		case u == nil:
+		case u.action == 0:
+			found = u.tool != "" && !indented(line) && slices.Contains([]string{"outage", "quota", "bucket", "serial"}, words[0]) && slices.Contains(words[1:], u.tool)
 		case words[0] == "action" && !indented(line):
 			action++
 			found = u.tool == "" && action == u.action
@@ -167,14 +170,14 @@ func (c *savedCase) at(u *UnfitError) string {
 // parseCase reads a case: header, comments, the invariant, the schedule.
 func parseCase(text string) (savedCase, error) {
 	var c savedCase
-	lines := strings.SplitAfter(text, "\n")
+	lines := strings.SplitAfter(strings.TrimPrefix(text, byteOrderMark), "\n")
 	for i, line := range lines {
 		word := strings.TrimSpace(line)
 		switch {
 		case i == 0 && laterCase(word):
-			return c, &ParseError{1, fmt.Sprintf("the first line is %q, and this version of rehearse reads %q: the file was written by a later one, so update the module", word, caseHeader)}
+			return c, &ParseError{1, fmt.Sprintf("the first line is %q, and this version of rehearse reads %q: the file was written by a later one, so update the module", brief(word, 200), caseHeader)}
 		case i == 0 && word != caseHeader && word != oldCaseHeader:
-			return c, &ParseError{1, fmt.Sprintf("the first line is %q, not %q: this is another file or another version", word, caseHeader)}
+			return c, &ParseError{1, fmt.Sprintf("the first line is %q, not %q: this is another file or another version", brief(word, 200), caseHeader)}
 		case i == 0:
 			c.old = word == oldCaseHeader
 		case word == "" || word[0] == '#':
@@ -188,14 +191,14 @@ func parseCase(text string) (savedCase, error) {
 		case strings.HasPrefix(word, "invariant ") && c.invariant == "":
 			words, err := split(word)
 			if err != nil || len(words) != 2 || words[1] == "" {
-				return c, &ParseError{i + 1, fmt.Sprintf("%q is not \"invariant NAME\", with quotation marks around a name of several words", word)}
+				return c, &ParseError{i + 1, fmt.Sprintf("%q is not \"invariant NAME\", with quotation marks around a name of several words", brief(word, 200))}
 			}
 			c.invariant = words[1]
 		default:
 			if ok, err := c.field(word); err != nil {
 				return c, &ParseError{i + 1, err.Error()}
 			} else if !ok {
-				return c, &ParseError{i + 1, fmt.Sprintf("%q is neither \"invariant NAME\", found, policy or beside, nor the schedule", word)}
+				return c, &ParseError{i + 1, fmt.Sprintf("%q is neither \"invariant NAME\", found, policy or beside, nor the schedule", brief(word, 200))}
 			}
 		}
 	}

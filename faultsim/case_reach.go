@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
@@ -14,19 +15,39 @@ import (
 // reached a fault says nothing: a bug that is mended no longer does. And a case of too
 // many attempts has faults that were out of reach when it was found.
 func (c *check) outOfReach(k *savedCase, tr *trace.Trace) *UnfitError {
-	tool, actions := onlyTool(tr), tr.Actions()
-	if tool == "" || len(actions) != len(k.schedule.Actions) || !c.countsAttempts() {
+	actions, tools := tr.Actions(), attempted(tr)
+	if len(actions) != len(k.schedule.Actions) || !c.countsAttempts() {
 		return nil
 	}
+	for _, tool := range tools {
+		names := []string{tool}
+		if len(tools) == 1 {
+			names = append(names, Main) // or else it may be another one
+		}
+		if !c.inOneRun(tool, actions) {
+			continue
+		}
+		if u := c.beyond(k, tool, names, actions); u != nil {
+			return u
+		}
+	}
+	return nil
+}
+
+// beyond is outOfReach for a tool with these names.
+func (c *check) beyond(k *savedCase, tool string, names []string, actions []trace.Action) *UnfitError {
 	now, then := c.reachOf(&c.a.Policy, tool), c.reachThen(k, tool)
 	spare := 0
 	if k.policy == "" {
 		spare = 1 // a fault behind the last attempt shows that it is the last
 	}
 	for i, p := range k.schedule.Actions {
-		for _, name := range []string{tool, Main} {
-			n := len(p.Faults[name])
-			if n-spare > now && n <= then && n > len(actions[i].Attempts) {
+		made := 0
+		for _, s := range seriesAt(tool, &actions[i]) {
+			made += len(s.Attempts)
+		}
+		for _, name := range names {
+			if n := len(p.Faults[name]); n-spare > now && n <= then && n > made && made > 0 {
 				return &UnfitError{fmt.Sprintf("attempt %d of %s is never made: the policy allows an action %d", n, tool, now), i + 1, name, n}
 			}
 		}
@@ -34,16 +55,32 @@ func (c *check) outOfReach(k *savedCase, tr *trace.Trace) *UnfitError {
 	return nil
 }
 
-// onlyTool is the tool of all attempts; empty: there are several, or a batch, whose
-// chunks have attempts of their own.
-func onlyTool(tr *trace.Trace) (tool string) {
+// attempted lists the tools of a trace's attempts, in the order of the first ones.
+func attempted(tr *trace.Trace) (tools []string) {
 	for at := range tr.Attempts() {
-		if tool != "" && at.Tool != tool || len(at.Items) > 0 {
-			return ""
+		if !slices.Contains(tools, at.Tool) {
+			tools = append(tools, at.Tool)
 		}
-		tool = at.Tool
 	}
-	return tool
+	return tools
+}
+
+// seriesAt lists an action's series at the tool.
+func seriesAt(tool string, a *trace.Action) []trace.Series {
+	return slices.DeleteFunc(slices.Clone(a.Series), func(s trace.Series) bool { return s.Tool != tool })
+}
+
+// inOneRun reports whether each action makes its attempts of the tool for one purpose, or
+// for that of each page. Those of several steps, or of a batch, whose chunks have attempts
+// of their own, may be more than the policy allows one.
+func (c *check) inOneRun(tool string, actions []trace.Action) bool {
+	for i := range actions {
+		runs := seriesAt(tool, &actions[i])
+		if len(runs) > max(1, c.a.Pages) || slices.ContainsFunc(runs, func(s trace.Series) bool { return len(s.Attempts[0].Items) > 0 }) {
+			return false
+		}
+	}
+	return true
 }
 
 // countsAttempts reports whether the policy alone says how many attempts an action makes.

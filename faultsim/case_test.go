@@ -1,14 +1,18 @@
 package faultsim
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/rehearse-go/rehearse/internal/kept"
 	"github.com/rehearse-go/rehearse/invariants"
+	"github.com/rehearse-go/rehearse/trace"
 )
 
 // Cases that are there and cannot be read must not pass for none.
@@ -19,7 +23,7 @@ func TestCaseThatCannotBeReadIsAnError(t *testing.T) {
 	require.Empty(t, cases)
 	require.NoError(t, os.MkdirAll(filepath.Join(kept.Path(kept.Dir("TestX")), "a.case"), 0o777))
 	_, err = loadCases("TestX")
-	require.EqualError(t, err, "a saved case of this test cannot be read: read testdata/rehearse/TestX/a.case: is a directory")
+	require.EqualError(t, err, "a saved case of this test cannot be read: read testdata/rehearse/TestX/a.case: is a directory: put the file back, or take this away")
 }
 
 func TestCaseOfAnyInvariantIsFoundAgain(t *testing.T) {
@@ -73,4 +77,56 @@ func TestFaultsAreInReachWhereMoreThanThePolicyCounts(t *testing.T) {
 		c.change(&a)
 		require.Equal(t, c.out, newCheck(t, &a, settings{}).outOfReach(&k, tr) != nil, name)
 	}
+}
+
+// Of a second tool too the policy says how many attempts there are, unless the code has
+// several things to do with it.
+func TestCasesOfASecondToolCanBeOutOfReach(t *testing.T) {
+	a := homeAdapter()
+	a.Policy.MaxAttempts = 3
+	charges := 1
+	a.Subject = func(s *Stage) Action {
+		look := Tool(s, "weather", func(context.Context, string) (int, error) { return 19, nil }, nil)
+		charge := Tool(s, "charge", func(context.Context, int) (int, error) { return 1, nil }, Errors{trace.Transient: errB})
+		return func(ctx context.Context) (any, error) {
+			_, err := look(ctx, "Pune")
+			for n := 0; n < charges && err == nil; n++ {
+				_, err = charge(ctx, n)
+			}
+			return 19, err
+		}
+	}
+	k := savedCase{policy: `{"maxAttempts":5}`, schedule: Schedule{Actions: []Plan{{Faults: map[string][]Fault{"charge": make([]Fault, 5)}}}}}
+	c := newCheck(t, &a, settings{})
+	require.EqualError(t, c.outOfReach(&k, Trial(t, a, One()).Trace), "attempt 5 of charge is never made: the policy allows an action 3")
+	charges = 2
+	require.Nil(t, c.outOfReach(&k, Trial(t, a, One()).Trace))
+}
+
+// What is no case at all is not repeated in full, and marks of editors are no part of it.
+func TestAFileOfAnotherKindIsNotRepeated(t *testing.T) {
+	long := strings.Repeat("\x00", 2<<20)
+	for _, text := range []string{long, caseHeader + "\n" + long, caseHeader + "\ninvariant x\n" + scheduleHeader + "\n" + long, caseHeader + "\ninvariant x\n" + scheduleHeader + "\naction x=" + long} {
+		_, err := parseCase(text)
+		require.Error(t, err)
+		require.Less(t, len(err.Error()), 2000)
+		_, err = Parse(text)
+		require.Error(t, err)
+		require.Less(t, len(err.Error()), 2000)
+	}
+	text := "\ufeff" + caseHeader + "\r\ninvariant x\r\n" + scheduleHeader + "\r\naction\r\n"
+	_, err := parseCase(text)
+	require.NoError(t, err)
+	_, err = Parse("\ufeff" + scheduleHeader + "\naction\n")
+	require.NoError(t, err)
+}
+
+func TestAnOutageOfAnUnknownToolNamesItsLine(t *testing.T) {
+	source := caseHeader + "\ninvariant conforms\n\n" + scheduleHeader + "\naction\noutage mail to=1s transient\n"
+	k, err := parseCase(source)
+	require.NoError(t, err)
+	k.path, k.source = "a.case", source
+	u, unfit := errors.AsType[*UnfitError](Trial(t, homeAdapter(), k.schedule).Err)
+	require.True(t, unfit)
+	require.Equal(t, "a.case: line 6", k.at(u))
 }

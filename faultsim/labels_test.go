@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -144,4 +145,38 @@ func TestLabelsOfLives(t *testing.T) {
 		labels = append(labels, labelNames[label])
 	}
 	require.ElementsMatch(t, []string{"actions again", "actions served from a cache", "process crash", "process drain", "process handback"}, labels)
+}
+
+// A trace is read-only once it has been handed out, so that who has seen one may keep it.
+func TestTracesThatUsersHaveSeenStayAsTheyAre(t *testing.T) {
+	var mu sync.Mutex
+	var kept []*trace.Trace
+	var told []string
+	keep := func(tr *trace.Trace) {
+		mu.Lock()
+		defer mu.Unlock()
+		kept, told = append(kept, tr), append(told, tr.Timeline())
+	}
+	for name, edit := range map[string]func(*Adapter){
+		"label": func(a *Adapter) { a.Label = func(tr *trace.Trace) []string { keep(tr); return nil } },
+		"rule": func(a *Adapter) {
+			a.Invariants = []invariants.Invariant{{Name: "kept", Rule: "it is kept", Check: func(tr *trace.Trace) invariants.Verdict {
+				keep(tr)
+				return invariants.Verdict{Applied: 1}
+			}}}
+		},
+	} {
+		a := homeAdapter()
+		a.Trials, kept, told = 100, nil, nil
+		edit(&a)
+		o, err := Explore(t, a)
+		require.NoError(t, err)
+		require.Zero(t, o.Trial)
+		require.GreaterOrEqual(t, len(kept), 100, name)
+		for i := range kept {
+			require.Equal(t, told[i], kept[i].Timeline(), name)
+		}
+		_, err = Fit(kept...)
+		require.NoError(t, err)
+	}
 }

@@ -154,7 +154,12 @@ func (c *check) stands(err error, s *Schedule) {
 	}
 }
 
+// newTrial takes the storage of a trace that nobody reads any more, unless functions of
+// the user have seen it: they may have kept it.
 func (c *check) newTrial(s *Schedule, storage *trace.Trace) *trial {
+	if c.a.Label != nil || len(c.a.Invariants) > 0 {
+		storage = nil
+	}
 	x := newTrial(c.a, s, c.content, storage)
 	x.rec.Beside = c.beside
 	return x

@@ -150,7 +150,7 @@ func Parse(text string) (Schedule, error) { return parse(text, 1) }
 
 func parse(text string, line int) (Schedule, error) {
 	p := parser{line: line - 1}
-	for l := range strings.Lines(text) {
+	for l := range strings.Lines(strings.TrimPrefix(text, byteOrderMark)) {
 		p.line++
 		if err := p.read(strings.TrimRight(l, "\r\n")); err != nil {
 			return Schedule{}, err
@@ -193,7 +193,26 @@ type parser struct {
 }
 
 func (p *parser) errorf(format string, args ...any) error {
+	for i := range args {
+		switch a := args[i].(type) {
+		case string:
+			args[i] = brief(a, 200)
+		case error:
+			args[i] = brief(a.Error(), 1000)
+		}
+	}
 	return &ParseError{max(p.line, 1), fmt.Sprintf(format, args...)}
+}
+
+// byteOrderMark is what some editors put in front of a text.
+const byteOrderMark = "\ufeff"
+
+// brief is the begin of a text that is longer than a message should be, in bytes.
+func brief(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 func (p *parser) read(line string) error {
