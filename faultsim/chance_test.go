@@ -69,6 +69,38 @@ func TestRateIsOfTheRunsThatAreAskedFor(t *testing.T) {
 	require.Equal(t, 30, runs.runs)
 }
 
+// Few reruns say less, and nothing that is not so.
+func TestFewRerunsDoNotContradictThemselves(t *testing.T) {
+	for _, rate := range []float64{0.5, 0.95} {
+		dice := rand.New(rand.NewPCG(1, 2))
+		a := judgedBy(func(*trace.Trace) bool { return dice.Float64() < rate })
+		for range 40 {
+			c := newCheck(t, &a, settings{trials: 100, seed: 1, reruns: reruns})
+			f, err := c.search()
+			require.NoError(t, err)
+			c.minimise(f)
+			if certain := f.rate == 1; !certain {
+				require.Empty(t, c.elsewhere(f), "it fails by chance, and not by what was before")
+				c.settle(f)
+				require.Regexp(t, `^not deterministic: .*; fails in ([1-9]|1\d|2\d|3\d) of (20|40) runs$`, c.tell(&f.runs))
+			}
+		}
+	}
+}
+
+// What shows that the smallest schedule always fails takes nothing from the search for it.
+func TestRerunsAreNotCountedAsShrinking(t *testing.T) {
+	a := judgedBy(func(*trace.Trace) bool { return true })
+	c := newCheck(t, &a, settings{trials: 100, seed: 1, reruns: 300})
+	f, err := c.search()
+	require.NoError(t, err)
+	c.enough, c.stop = c.played+10, time.Now().Add(time.Minute)
+	left, until := c.enough-c.played, c.stop
+	require.True(t, c.replace(f, f.s, "dice"))
+	require.GreaterOrEqual(t, c.enough-c.played, left-1, "but for the one that is shown")
+	require.True(t, c.stop.After(until))
+}
+
 // Of a hundred seeds one seems to break a rule each time that is broken by chance. That
 // is no seed to save.
 func TestASeedThatDecidesNothingIsNotSaved(t *testing.T) {

@@ -52,7 +52,7 @@ func (d *drawer) calmAt(t *source) time.Duration {
 	if coin(t) {
 		at *= 8
 	}
-	return at.Truncate(10) + 17 // apart from what tools and callers do; see odd
+	return min(at, longestTime/2).Truncate(10) + 17 // apart from what tools and callers do; see odd
 }
 
 // recess draws a pause before an action: short, or around a time for which the code

@@ -66,3 +66,20 @@ func TestActionsComeAroundTheCooldown(t *testing.T) {
 	require.Positive(t, before)
 	require.Positive(t, behind)
 }
+
+// Policies that wait for months are played within the year that a trial has.
+func TestWhatIsDrawnForALongPolicyCanBePlayed(t *testing.T) {
+	for name, edit := range map[string]func(*Adapter){
+		"base":    func(a *Adapter) { a.Policy.Backoff.Base, a.Policy.Backoff.Factor = longestPromise, 1 },
+		"attempt": func(a *Adapter) { a.Policy.Attempt = longestPromise },
+		"hint":    func(a *Adapter) { a.Policy.Hint.Limit = longestPromise },
+		"budget":  func(a *Adapter) { a.Policy.Budget = longestPromise },
+	} {
+		for _, s := range drawn(t, 1000, edit) {
+			require.LessOrEqual(t, s.Calm, longestTime, name)
+			for i := range s.Outages {
+				require.NoError(t, s.Outages[i].validate(), name)
+			}
+		}
+	}
+}

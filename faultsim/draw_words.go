@@ -84,8 +84,8 @@ func (d *drawer) spells(t *source, s *Schedule) {
 		return
 	}
 	if f := tool.down(); f.Class != 0 {
-		from := coinOr(t, d.moment(t))
-		s.Outages = []Outage{{tool.name, from, from + d.moment(t) + 10, f.Class}}
+		from := min(coinOr(t, d.moment(t)), longestTime/4)
+		s.Outages = []Outage{{tool.name, from, from + min(d.moment(t), longestTime/4) + 10, f.Class}}
 	}
 }
 

@@ -319,7 +319,7 @@ func TestFlagsAndVariables(t *testing.T) {
 		{[]string{"REHEARSE_SEED=3", "REHEARSE_EXPLORE=1"}, nil},
 		{nil, []string{"-rehearse.seed=3", "-rehearse.explore"}},
 		{[]string{"REHEARSE_RERUNS=often"}, nil},
-		{nil, []string{"-rehearse.reruns=1"}},
+		{nil, []string{"-rehearse.reruns=19"}},
 		{[]string{"REHEARSE_TRIALS=many", "REHEARSE_SEED=odd"}, nil},
 	} {
 		fmt.Fprintf(&got, "%v %v\n%s", x.env, x.args, outline(run(x.env, x.args...)))
@@ -336,7 +336,7 @@ func TestRerunsAreAsManyAsAskedFor(t *testing.T) {
 		return regexp.MustCompile(`(not )?deterministic: .*`).FindString(out)
 	}
 	require.Equal(t, "deterministic: 100 runs gave the same trace", verdict("one-too-many", nil))
-	require.Equal(t, "deterministic: 7 runs gave the same trace", verdict("one-too-many", nil, "-rehearse.reruns=7"))
+	require.Equal(t, "deterministic: 20 runs gave the same trace", verdict("one-too-many", nil, "-rehearse.reruns=20"))
 	require.Equal(t, "deterministic: 30 runs gave the same trace", verdict("one-too-many", []string{"REHEARSE_RERUNS=30"}))
 	require.Equal(t, "deterministic: 100 runs gave the same trace", verdict("one-too-many", []string{"REHEARSE_RERUNS=30"}, "-rehearse.reruns=0"))
 	require.Equal(t, "deterministic: 230 runs gave the same trace", verdict("one-too-many", nil, "-rehearse.reruns=230"))

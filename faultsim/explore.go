@@ -103,9 +103,10 @@ type failure struct {
 
 	origin string // where it comes from, for the report
 
-	rate  float64    // how often it fails when it is run again alone
-	runs  repetition // of its schedule, once that is the smallest
-	lucky int        // how many of other seeds break it; 0: its own does
+	rate   float64    // how often it fails when it is run again alone
+	runs   repetition // of its schedule, once that is the smallest
+	before repetition // of the drawn one, where that does not always fail; only how many
+	lucky  int        // how many of other seeds break it; 0: its own does
 }
 
 // search draws trials until one fails; nil: none does.

@@ -74,8 +74,11 @@ func (c *check) settle(f *failure) {
 	if f.runs.runs == 0 {
 		f.runs = c.compared(&f.s, f.name)
 	}
-	if f.rate == 1 {
+	switch {
+	case f.rate == 1:
 		f.rate = float64(f.runs.failed) / float64(f.runs.runs)
+	case f.runs.steady(): // by chance: it has not failed each time before
+		f.runs.runs, f.runs.failed = f.runs.runs+f.before.runs, f.runs.failed+f.before.failed
 	}
 }
 

@@ -128,11 +128,11 @@ func parseTrials(text string) (int, error) {
 	return n, nil
 }
 
-// parseReruns wants two at least: one run has no other to be compared with.
+// parseReruns wants as many as it takes to tell that a failure hangs on chance.
 func parseReruns(text string) (int, error) {
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n == 1 {
-		return 0, errors.New("is no number of reruns: give a whole number from 2, or 0 for the usual one")
+	if err != nil || n < 0 || n > 0 && n < reruns {
+		return 0, fmt.Errorf("is no number of reruns: give a whole number from %d, or 0 for the usual one", reruns)
 	}
 	return n, nil
 }

@@ -28,7 +28,12 @@ func (s shard) first(n int) int {
 }
 
 // count is how many trials of the shard there are below n.
-func (s shard) count(n int) int { return max(0, (n-s.index+s.step()-1)/s.step()) }
+func (s shard) count(n int) int {
+	if n <= s.index {
+		return 0
+	}
+	return 1 + (n-s.index-1)/s.step() // n may be the greatest number there is
+}
 
 func (s shard) String() string { return fmt.Sprintf("%d of %d", s.index, max(1, s.of)) }
 

@@ -2,8 +2,10 @@ package faultsim
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -119,4 +121,17 @@ func described(s settings, err error) string {
 func TestAShardWithoutTrialsIsCounted(t *testing.T) {
 	require.Equal(t, 0, shard{5000, 10000}.count(1000))
 	require.Equal(t, 1, shard{999, 10000}.count(1000))
+}
+
+// A campaign by time has no last trial.
+func TestAShardOfATimedCampaignHasAllWorkers(t *testing.T) {
+	a := homeAdapter()
+	for i := range 3 {
+		require.Greater(t, shard{i, 3}.count(math.MaxInt), math.MaxInt/4)
+		c := newCheck(t, &a, settings{shard: shard{i, 3}})
+		require.Len(t, c.newPool(0, math.MaxInt).workers, runtime.GOMAXPROCS(0))
+	}
+	require.Zero(t, shard{2, 3}.count(2))
+	require.Equal(t, 1, shard{2, 3}.count(3))
+	require.Equal(t, 4, shard{}.count(4))
 }

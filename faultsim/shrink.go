@@ -1,6 +1,7 @@
 package faultsim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -86,6 +87,7 @@ func (c *check) minimise(f *failure) {
 	f.r, f.name, c.advice = again, again.found[0].Invariant, again.kind()
 	f.r.lead(f.name)
 	if rate == 1 {
+		c.enough, c.stop = c.played+shrinkRuns, c.shrinkUntil()
 		c.smallest(f, fewReruns)
 	}
 }
@@ -115,7 +117,8 @@ func (c *check) smallest(f *failure, runs int) bool {
 // often it does.
 func (c *check) repeated(f *failure) (again *result, rate float64) {
 	name := f.r.found[0].Invariant
-	if _, failed := c.repeat(&f.s, name, reruns); failed < reruns {
+	again, failed := c.repeat(&f.s, name, reruns)
+	if failed < reruns {
 		if seeded, broken, ok := c.reseed(f.s, name); ok {
 			if again := c.breaking(&seeded, name); again != nil {
 				f.s, f.lucky = seeded, broken
@@ -123,14 +126,24 @@ func (c *check) repeated(f *failure) (again *result, rate float64) {
 			}
 		}
 	}
-	again, failed := c.repeat(&f.s, name, c.moreReruns())
-	return again, float64(failed) / float64(c.moreReruns())
+	more, rest := c.repeat(&f.s, name, c.moreReruns()-reruns)
+	switch {
+	case again == nil || more != nil && more.breaks(name) && !again.breaks(name):
+		again, failed = more, 0
+	case more != nil && again.breaks(name) && !more.breaks(name):
+		rest = 0 // they broke other rules only
+	}
+	f.before = repetition{runs: c.moreReruns(), failed: failed + rest}
+	return again, float64(f.before.failed) / float64(f.before.runs)
 }
 
 // replace puts a smaller schedule in the failure's place, where it breaks the
-// invariant in every run, and reports whether it does.
+// invariant in every run, and reports whether it does. What that takes is not counted
+// among the runs, and the time, for making it smaller.
 func (c *check) replace(f *failure, small Schedule, name string) bool {
+	played, began := c.played, time.Now()
 	runs := c.compared(&small, name)
+	c.enough, c.stop = c.enough+c.played-played, c.stop.Add(time.Since(began))
 	if runs.failed < runs.runs {
 		return false
 	}
@@ -157,29 +170,31 @@ func (c *check) breaking(s *Schedule, name string) *result {
 // repeat runs the schedule again, and returns one of the runs that break the
 // invariant, or else any other, and how many break the same one.
 func (c *check) repeat(s *Schedule, name string, runs int) (again *result, rate int) {
-	var broken []*result
+	var other *result // which breaks other rules only
+	broken := 0
 	for i := range runs {
 		run := c.trial
 		if i == 0 {
 			run = c.shown
 		}
-		if r := run(s); r.err == nil && r.broken() {
-			broken = append(broken, r)
-		}
-	}
-	for _, r := range broken {
-		if !r.breaks(name) {
+		r := run(s)
+		switch {
+		case r.err != nil || !r.broken():
 			continue
+		case !r.breaks(name):
+			other = cmp.Or(other, r)
+		default:
+			if rate++; again == nil {
+				again = r
+				again.lead(name)
+			}
 		}
-		if rate++; again == nil {
-			again = r
-			again.lead(name)
-		}
+		broken++
 	}
-	if again != nil || len(broken) == 0 {
-		return again, rate
+	if again == nil {
+		return other, broken
 	}
-	return broken[0], len(broken)
+	return again, rate
 }
 
 // spoilt looks for state that has latched, such as a breaker that is open for

@@ -180,7 +180,6 @@ func TestMalformedTextNamesLineAndFix(t *testing.T) {
 		"",
 		"\n# only a comment\n",
 		"rehearse schedule 2\naction\n",
-		"\ufeff" + head,
 		"rehearse schedule 1\n",
 		"rehearse schedule 1\n  weather 1 transient\n",
 		"rehearse schedule 1\nactoin\n",
