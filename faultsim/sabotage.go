@@ -54,11 +54,15 @@ func Sabotage(t *testing.T, a Adapter) {
 	}
 }
 
-// complaint words what is wrong with how the sin was seen; empty: nothing.
+// complaint words what is wrong with how the sin was seen; empty: nothing. An accepted
+// sin may be seen now and then: by which rule else may hang on what else goes wrong.
 func (s *Sin) complaint() string {
+	listed := fmt.Sprintf("Accept lists %q (%q), and", AcceptedSin+s.Name, strings.TrimSpace(s.Accepted))
 	switch {
-	case s.Accepted != "" && !s.Blind():
-		return fmt.Sprintf("Accept lists %q (%q), and it does not go unnoticed: take it out", AcceptedSin+s.Name, strings.TrimSpace(s.Accepted))
+	case s.Accepted != "" && s.Occasions == 0:
+		return fmt.Sprintf("%s no schedule gave occasion for it, which needs %s: play more trials, or take it out", listed, s.Needs)
+	case s.Accepted != "" && 2*s.Noticed > s.Occasions:
+		return fmt.Sprintf("%s it was noticed %d times of %d: take it out", listed, s.Noticed, s.Occasions)
 	case s.Blind() && s.Accepted == "":
 		return fmt.Sprintf("blind-spot: the code %s, %d times, and nothing noticed it (%s)\n    advice: what would see it: %s; if it may go unnoticed, give a reason in Accept for %q\n\n%s\n%s",
 			s.Does, s.Occasions, s.Name, s.Eye, AcceptedSin+s.Name, strings.TrimRight(s.Trace.Timeline(), "\n"), indent("schedule", s.Schedule.String()))
@@ -134,6 +138,9 @@ func (s *Sin) witnesses() string {
 			break
 		}
 		list = append(list, fmt.Sprintf("%s %d", w.Invariant, w.Times))
+	}
+	if s.Accepted != "" {
+		list = append(list, "accepted: "+strings.TrimSpace(s.Accepted))
 	}
 	return strings.Join(list, ", ")
 }

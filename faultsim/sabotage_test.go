@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -233,12 +234,15 @@ func TestSabotageComplainsOfBadInput(t *testing.T) {
 
 // An accepted blind spot passes, and is reported once it is none.
 func TestAnAcceptedSinMustGoUnnoticed(t *testing.T) {
-	blind := Sin{Name: "ends-late", Occasions: 3, Accepted: "it logs first"}
-	assert.Empty(t, blind.complaint())
-	noticed := Sin{Name: "ends-late", Occasions: 3, Noticed: 3, Accepted: "it logs first"}
-	assert.Equal(t, `Accept lists "sin ends-late" ("it logs first"), and it does not go unnoticed: take it out`, noticed.complaint())
-	never := Sin{Name: "ends-late", Accepted: "it logs first"}
-	assert.NotEmpty(t, never.complaint())
+	for want, s := range map[string]Sin{
+		"":     {Occasions: 3},
+		"\x00": {Occasions: 20, Noticed: 10}, // by a rule that sees it when something else goes wrong
+		`Accept lists "sin ends-late" ("it logs first"), and it was noticed 2 times of 3: take it out`:                                               {Occasions: 3, Noticed: 2},
+		`Accept lists "sin ends-late" ("it logs first"), and no schedule gave occasion for it, which needs an end: play more trials, or take it out`: {Needs: "an end"},
+	} {
+		s.Name, s.Accepted = "ends-late", "it logs first"
+		assert.Equal(t, strings.Trim(want, "\x00"), s.complaint())
+	}
 
 	a := homeAdapter()
 	a.Accept = map[string]string{"sin ends-late": "it logs first"}

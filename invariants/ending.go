@@ -84,7 +84,7 @@ func lostEvidence(sc *scene, a *trace.Action, shared bool) (text, advice string)
 		// The batch went through but for items that failed before.
 	case last.Outcome.Class == trace.OK && sc.unaudited(a, last.End):
 		// It was done, and there is no record of it: see [Sink].
-	case last.Outcome.Class == trace.OK && len(a.Series) == 1 && !outlived(last):
+	case last.Outcome.Class == trace.OK && (len(a.Series) == 1 || eachSucceeded(a) && !heldBack(sc, a, last)) && !outlived(last):
 		return fmt.Sprintf("%s answered, but the action failed with %q", last.Tool, short([]byte(a.Error))),
 			"judge the structured status, not words in the payload; and let no logging or bookkeeping failure hide a success"
 	case last.Outcome.Failed() && (a.Reason == trace.ReasonBreakerOpen || shared && a.Reason == trace.ReasonBudget):
@@ -98,6 +98,30 @@ func lostEvidence(sc *scene, a *trace.Action, shared bool) (text, advice string)
 			"keep the error of the last attempt"
 	}
 	return "", ""
+}
+
+// eachSucceeded reports whether all that the action asked of its tools was answered in
+// the end.
+func eachSucceeded(a *trace.Action) bool {
+	for i := range a.Series {
+		list := a.Series[i].Attempts
+		if last := &list[len(list)-1]; !last.Seen || last.End > a.End || last.Outcome.Class != trace.OK {
+			return false
+		}
+	}
+	return true
+}
+
+// heldBack reports whether something may have kept the action from its next step behind
+// a success: a breaker, the lack of time, an allowance, a denial.
+func heldBack(sc *scene, a *trace.Action, last *trace.Attempt) bool {
+	switch a.Reason {
+	case trace.ReasonBreakerOpen, trace.ReasonBudget, trace.ReasonDeadline, trace.ReasonInterrupted, trace.ReasonEscalated:
+		return true
+	case 0:
+		return a.Deadline != 0 || sc.denied(a, last.End)
+	}
+	return sc.denied(a, last.End)
 }
 
 // hitOf is the last success that was answered without a call before the end;

@@ -59,10 +59,6 @@ var namedBy = map[string]string{
 	"attempts-miscounted":         "observation-attempts",
 }
 
-// severalSteps is why a success that is told as a failure passes where an action has
-// several steps: the code may have failed in one that calls no tool.
-const severalSteps = "after the last of several steps the code may have failed by itself"
-
 // anotherChunk is why rules give leave to a batch in chunks.
 const anotherChunk = "it may be another chunk, or another one may still be waiting"
 
@@ -72,12 +68,6 @@ const unread = "the answer to a question what became of the attempt is not read"
 
 // blindSpots are the sins that no rule sees in a right subject, and why.
 var blindSpots = map[string]map[string]string{
-	"success-told-as-failure": {
-		"batch-in-chunks": severalSteps, "batch-in-chunks-then-the-rest": severalSteps, "breaker-for-each-tool": severalSteps,
-		"each-tool-by-its-policy": severalSteps, "page-after-page": severalSteps, "session-of-costs": severalSteps,
-		"step-after-step": severalSteps, "waits-for-the-other": severalSteps,
-		"audit-degraded": "the error may tell that the record is missing", "breaker-with-a-fallback": severalSteps,
-	},
 	"success-invented":            {"asking-teller": unread, "persisted-job-that-asks": unread, "drained-job-that-asks": unread, "asks-once": unread},
 	"failure-swallowed":           {"asking-teller": unread, "persisted-job-that-asks": unread, "drained-job-that-asks": unread, "asks-once": unread},
 	"sleeps-through-the-deadline": {"paced": "the deadline fell while the call waited at the program's own limiter, where no rule says when an action ends"},
