@@ -368,5 +368,5 @@ func (c *check) pasted(k *savedCase) string {
 	if !c.set.goTest {
 		return "as a Go test to paste: the same with -rehearse.gotest"
 	}
-	return indent("as a Go test to paste", k.schedule.GoTest(testName(k.invariant), "adapter()"))
+	return indent("as a Go test to paste, in which adapter() is that of "+c.name, k.schedule.GoTest(testName(k.invariant), "adapter()"))
 }

@@ -58,7 +58,7 @@ func (k *keys) series(required bool, a *trace.Action, s *trace.Series) (v Verdic
 		switch {
 		case at.Key == "" && required:
 			v.report(a, fmt.Sprintf("attempt %d of %s carries no idempotency key", at.N, s.Tool),
-				"make the key once, before the first attempt, and send it with each", at.Event)
+				"make the key once, before the first attempt, and send it with each, where Policy.Key says", at.Event)
 			return v
 		case at.Key != first.Key:
 			v.report(a, fmt.Sprintf("attempt %d of %s carries %s, the first carried %s", at.N, s.Tool, keyText(at.Key), keyText(first.Key)),
