@@ -180,3 +180,18 @@ func TestShrinkingGoesOnWhereItWas(t *testing.T) {
 	}
 	require.Less(t, c.played, 30, "46 where each step begins anew")
 }
+
+// What breaks the catch-all alone because its caller leaves is told by what it breaks
+// where the caller stays.
+func TestAnAttemptTooManyIsToldThoughItsCallerLeft(t *testing.T) {
+	a := loopAdapter(loop{attempts: 4})
+	c := newCheck(t, &a, settings{trials: 1})
+	require.NoError(t, c.prepare())
+	s, err := Parse(scheduleHeader + "\naction\n weather 1 transient\n weather 2 transient\n weather 3 transient cancel=1ns\n")
+	require.NoError(t, err)
+	r := c.trial(&s)
+	require.Equal(t, []string{catchAll}, names(r.found))
+	f := failure{s: s, r: r, rate: 1}
+	c.minimise(&f)
+	require.Equal(t, "attempts-bounded", f.name, "%s", f.s)
+}

@@ -6,15 +6,18 @@ import "slices"
 const catchAll = "conforms"
 
 // sharpen looks for a narrower name of the failure. The drawn schedule may
-// have shown only that something does not conform, where the small one, or the
-// same with a reply lost after the work was done, shows what.
+// have shown only that something does not conform, where the small one, the same
+// with a caller who stays, or with a reply lost after the work was done, shows what.
 func (c *check) sharpen(f *failure, runs int) {
 	if f.name != catchAll {
 		return
 	}
 	s, r := f.s, f.r
 	if r.narrow() == "" {
-		if s, r = c.done(s); r == nil {
+		if s, r = c.patient(f.s); r == nil {
+			s, r = c.done(f.s)
+		}
+		if r == nil {
 			return
 		}
 	}
@@ -31,6 +34,30 @@ func (r *result) narrow() string {
 		}
 	}
 	return ""
+}
+
+// patient returns the schedule with callers that neither leave nor have a deadline, if
+// that breaks a narrower rule: what the code was about to do when they left. nil: it
+// does not.
+func (c *check) patient(s Schedule) (Schedule, *result) {
+	left := with(s, func(c *Schedule) {
+		for i := range c.Actions {
+			p := &c.Actions[i]
+			p.Deadline, p.Cancel = 0, 0
+			for _, faults := range p.Faults {
+				for n := range faults {
+					faults[n].Cancel = 0
+				}
+			}
+		}
+	})
+	if left.String() == s.String() {
+		return s, nil
+	}
+	if r := c.trial(&left); r.err == nil && r.narrow() != "" {
+		return left, r
+	}
+	return s, nil
 }
 
 // worked is an attempt under which a process is told to stop, and whose tool has
