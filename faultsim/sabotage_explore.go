@@ -225,7 +225,7 @@ func (g *sabotage) commit(k *sin) (Sin, error) {
 		}
 		if len(found) > 0 {
 			s.Noticed++
-		} else if g.test.Judge != nil {
+		} else {
 			for _, name := range g.sharper(&sched, tr) {
 				asleep[name]++
 			}
@@ -241,7 +241,11 @@ func (g *sabotage) commit(k *sin) (Sin, error) {
 		}
 	}
 	slices.SortStableFunc(s.By, func(a, b Witness) int { return b.Times - a.Times })
-	if name := most(asleep, g.c.names()); s.Blind() && name != "" && !strings.HasPrefix(s.Eye, "a judge ") {
+	switch name := most(asleep, g.c.names()); {
+	case !s.Blind() || name == "":
+	case g.test.Judge == nil:
+		s.Eye = fmt.Sprintf("the rule %s, which saw it, and whose findings Accept takes", name)
+	case !strings.HasPrefix(s.Eye, "a judge "):
 		s.Eye = fmt.Sprintf("a judge that asks the rule %s, which saw it", name) // what to declare is declared
 	}
 	return s, nil

@@ -232,6 +232,18 @@ func TestSabotageComplainsOfBadInput(t *testing.T) {
 	}
 }
 
+// A sin that only an accepted rule saw is a blind spot, and said to be that rule's.
+func TestASinThatAnAcceptedRuleSawNamesIt(t *testing.T) {
+	a := homeAdapter()
+	a.Trials = 100
+	a.Accept = map[string]string{"no-first-delay": "it logs first", "conforms": "as above"}
+	o, err := ExploreSabotage(t, a, Test{Occasions: 3})
+	require.NoError(t, err)
+	s := o.sin("waits-first")
+	assert.True(t, s.Blind())
+	assert.Equal(t, "the rule no-first-delay, which saw it, and whose findings Accept takes", s.Eye)
+}
+
 // An accepted blind spot passes, and is reported once it is none.
 func TestAnAcceptedSinMustGoUnnoticed(t *testing.T) {
 	for want, s := range map[string]Sin{

@@ -53,6 +53,9 @@ func (c *check) failed(f *failure) {
 // nothing does.
 func (c *check) elsewhere(f *failure) string {
 	if f.rate == 0 {
+		if r := c.trial(&f.s); r.err != nil {
+			return fmt.Sprintf("a trial broke %s among others, and cannot be played alone: %v", f.r.found[0].Invariant, r.err)
+		}
 		return fmt.Sprintf("a trial broke %s among others and passes alone", f.r.found[0].Invariant)
 	}
 	if n, broke := c.spoilt(f); broke != "" {
