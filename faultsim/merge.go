@@ -79,7 +79,9 @@ func (c *check) complete(own []*results) error {
 	for _, r := range own {
 		switch {
 		case r.Contract != c.contractHash():
-			errs = append(errs, fmt.Errorf("%s was found under another contract: merge with the code that the shards ran", r.path))
+			errs = append(errs, fmt.Errorf("%s was found under another contract, or with other rules: merge with the code and the version of rehearse that the shards ran", r.path))
+		case len(r.Met.Rules) > len(c.invs):
+			errs = append(errs, fmt.Errorf("%s counts %d rules, and there are %d: it is damaged: copy it again, or run its shard again", r.path, len(r.Met.Rules), len(c.invs)))
 		case r.Seed != first.Seed, r.Planned != first.Planned, r.Most != first.Most, r.Twice != first.Twice, r.Shards != first.Shards, r.Campaign != first.Campaign:
 			errs = append(errs, fmt.Errorf("%s and %s are of two runs, with other seeds, trials or shards: take the old one away", first.path, r.path))
 		case r.Shard < 0 || r.Shard >= r.Shards:

@@ -120,9 +120,14 @@ func (b *results) file() string {
 	return fmt.Sprintf("%s.%d-of-%d%s", kept.Safe(strings.TrimPrefix(owner, ".")), b.Shard, b.Shards, resultsSuffix)
 }
 
-// contractHash tells contracts apart.
+// contractHash tells contracts apart. The names of the rules belong to it, those of
+// [Adapter].Invariants included: a tally counts them by their number.
 func (c *check) contractHash() string {
-	return kept.Hash(c.a.Name + "\n" + string(c.content) + "\n" + string(c.beside))
+	text := c.a.Name + "\n" + string(c.content) + "\n" + string(c.beside)
+	for i := range c.invs {
+		text += "\n" + c.invs[i].Name
+	}
+	return kept.Hash(text)
 }
 
 // occurred lists the accepted deviations that have.

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rehearse-go/rehearse/internal/kept"
+	"github.com/rehearse-go/rehearse/invariants"
 )
 
 // TestChildScale is what the shards and campaigns below run.
@@ -226,6 +227,7 @@ func TestResultsThatCannotBeMerged(t *testing.T) {
 	good := readResultsOf(t, folder)
 	require.Len(t, good, 2)
 	var got strings.Builder
+	a := homeAdapter()
 	merge := func(name string, change func(list []results) []results) {
 		dir := t.TempDir()
 		for i, r := range change(slices.Clone(good)) {
@@ -233,7 +235,6 @@ func TestResultsThatCannotBeMerged(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i, resultsSuffix)), content, 0o644))
 		}
-		a := homeAdapter()
 		check := newCheck(t, &a, settings{merge: dir})
 		check.name = "TestChildScale"
 		_, err := check.shards()
@@ -250,10 +251,13 @@ func TestResultsThatCannotBeMerged(t *testing.T) {
 	merge("another test's", func(l []results) []results { l[0].Test, l[1].Test = "TestA", "TestB"; return l })
 	merge("another seed", func(l []results) []results { l[1].Seed++; return l })
 	merge("another contract", func(l []results) []results { l[1].Contract = "0"; return l })
+	merge("more rules than there are", func(l []results) []results { l[1].Met.Rules = make([]int, 1000); return l })
 	merge("a shard that there is none of", func(l []results) []results { l[1].Shard = 2; return l })
 	merge("another version", func(l []results) []results { l[0].Format = "rehearse results 2"; return l })
 	merge("less than nothing", func(l []results) []results { l[0].Trials = -3; return l })
 	merge("too few trials", func(l []results) []results { l[1].Trials = 7; return l })
+	a.Invariants = []invariants.Invariant{attemptsBreak("of-our-own", 9)}
+	merge("a rule of our own, which the shards had not", func(l []results) []results { return l })
 	golden(t, "merge-errors", got.String())
 
 	dir := t.TempDir()
