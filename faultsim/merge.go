@@ -74,7 +74,7 @@ func samePackage(a, b string) bool { return a == "" || b == "" || a == b }
 // complete reports what is missing of a run, or does not belong to it.
 func (c *check) complete(own []*results) error {
 	first := own[0]
-	by := make([]*results, first.Shards)
+	by := map[int]*results{} // a damaged number of shards may be any
 	var errs []error
 	for _, r := range own {
 		switch {
@@ -85,7 +85,7 @@ func (c *check) complete(own []*results) error {
 		case r.Seed != first.Seed, r.Planned != first.Planned, r.Most != first.Most, r.Twice != first.Twice, r.Shards != first.Shards, r.Campaign != first.Campaign:
 			errs = append(errs, fmt.Errorf("%s and %s are of two runs, with other seeds, trials or shards: take the old one away", first.path, r.path))
 		case r.Shard < 0 || r.Shard >= r.Shards:
-			errs = append(errs, fmt.Errorf("%s is of shard %d of %d, which there is none", r.path, r.Shard, r.Shards))
+			errs = append(errs, fmt.Errorf("%s is of shard %d of %d, which there is none: copy it again, or run its shard again", r.path, r.Shard, r.Shards))
 		case r.gap() != "":
 			errs = append(errs, fmt.Errorf("%s %s: it is damaged, or not of a whole run: copy it again, or run its shard again", r.path, r.gap()))
 		case by[r.Shard] != nil:
@@ -94,8 +94,8 @@ func (c *check) complete(own []*results) error {
 			by[r.Shard] = r
 		}
 	}
-	for i, r := range by {
-		if r == nil && len(errs) == 0 {
+	for i := 0; i < first.Shards && len(errs) == 0; i++ {
+		if by[i] == nil {
 			errs = append(errs, fmt.Errorf("-rehearse.merge=%s: there is nothing of shard %d of %d of %s: its run was killed, or failed by a saved case or before its first trial", c.set.merge, i, first.Shards, c.name))
 		}
 	}

@@ -143,6 +143,8 @@ func (r *results) gap() string {
 	switch own := (shard{r.Shard, r.Shards}).count(r.Planned); {
 	case r.Trials < 0 || r.Met.Trials < 0:
 		return fmt.Sprintf("has %d trials", min(r.Trials, r.Met.Trials))
+	case slices.Contains(r.Met.Doubles, nil):
+		return "counts a double that is null"
 	case !r.Campaign && len(r.Failures) == 0 && r.Trials != own:
 		return fmt.Sprintf("has %d trials of the %d of its shard, and none that failed", r.Trials, own)
 	}
