@@ -65,13 +65,24 @@ func TestASchemaMovesOn(t *testing.T) {
 
 // The version that the program has is on record with each call.
 func TestTheVersionIsRecordedWithTheCall(t *testing.T) {
-	r := Trial(t, measuring("C", "C", ""), One(Fail(trace.Invalid)))
+	require.Equal(t, []string{"v1", "v1", "v2"}, versionsSeen(t, measuring("C", "C", ""), One(Fail(trace.Invalid))))
+}
+
+// A schema stays while the tool is down, also where the answers look alike.
+func TestASchemaStaysWhileTheToolIsDown(t *testing.T) {
+	s := One(Fail(trace.Invalid))
+	s.Outages = []Outage{{Main, 0, 1, trace.Invalid}}
+	require.Equal(t, []string{"v1", "v1"}, versionsSeen(t, measuring("C", ""), s))
+}
+
+func versionsSeen(t *testing.T, a Adapter, s Schedule) (list []string) {
+	t.Helper()
+	r := Trial(t, a, s)
 	require.NoError(t, r.Err)
-	var versions []string
 	for at := range r.Trace.Attempts() {
-		versions = append(versions, at.Definition)
+		list = append(list, at.Definition)
 	}
-	require.Equal(t, []string{"v1", "v1", "v2"}, versions)
+	return list
 }
 
 func TestDefinitionsOverHTTP(t *testing.T) {

@@ -80,13 +80,12 @@ func (pl *player) attempt(s invariants.Series, t turn) {
 	if pl.steps++; pl.steps > 1<<14 {
 		return // jitter over many attempts: the ends of the ranges are known by now
 	}
-	var f Fault
+	var planned Fault
 	if t.n <= len(pl.faults) {
-		f = pl.faults[t.n-1]
+		planned = pl.faults[t.n-1]
 	}
-	if spell := pl.spell(f, &t); spell != f {
-		f = spell
-	} else if pl.sched != nil && expired(pl.sched.Expiries, t.issued, t.at) {
+	f, down := pl.spell(planned, &t)
+	if !down && pl.sched != nil && expired(pl.sched.Expiries, t.issued, t.at) {
 		f = Fault{Class: trace.Unauthenticated, Cancel: f.Cancel}
 	}
 	if f.Cancel > 0 {

@@ -55,6 +55,7 @@ func TestOnlyIssuedCredentialsAreTaken(t *testing.T) {
 		{"all expire at an instant", []string{"", "token-1", "token-1", ""}, Schedule{Expiries: []time.Duration{1500 * time.Millisecond}}, []trace.Outcome{up, up, no, up}},
 		{"the instant itself is too late", []string{"", "token-1"}, Schedule{Expiries: []time.Duration{time.Second}}, []trace.Outcome{up, no}},
 		{"a tool that is down looks at none", []string{"guessed"}, Schedule{Outages: []Outage{{Main, 0, 1, trace.Transient}}}, []trace.Outcome{down}},
+		{"also where the call would have failed alike", []string{"guessed"}, Schedule{Actions: One(Fail(trace.Transient)).Actions, Outages: []Outage{{Main, 0, 1, trace.Transient}}}, []trace.Outcome{down}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			require.Equal(t, tt.want, seen(t, carrying(tt.tokens...), tt.s))
@@ -128,6 +129,21 @@ func TestExpectedRefreshes(t *testing.T) {
 		e, ok := ExpectFirst(p, s)
 		require.True(t, ok)
 		require.Equal(t, Expectation{tt.calls, tt.calls, []trace.Reason{tt.reason}}, e, tt.name)
+	}
+}
+
+// An attempt in an outage uses no credential up, also where it would have failed alike.
+func TestExpectedRefreshesBehindAnOutage(t *testing.T) {
+	p := homePolicy()
+	p.Refresh = invariants.Refresh{Once: true, Credential: "Token"}
+	busy := Fail(trace.Transient)
+	s := One(busy, busy)
+	s.Expiries = []time.Duration{50 * time.Millisecond}
+	for _, class := range []trace.Class{trace.Transient, trace.Timeout} {
+		s.Outages = []Outage{{Main, 0, 150 * time.Millisecond, class}}
+		e, ok := ExpectFirst(p, s)
+		require.True(t, ok)
+		require.Equal(t, Expectation{3, 3, []trace.Reason{trace.ReasonRefused}}, e, class)
 	}
 }
 

@@ -156,11 +156,11 @@ func (r *reception) receive(v *customer) {
 		return
 	}
 	any := func(string) bool { return true }
-	switch f := r.climate.faultAt(v.at, any, Fault{}); {
+	switch f, down := r.climate.faultAt(v.at, any, Fault{}); {
 	case f.Hint > 0:
 		r.throttled++
 		v.refusal = f
-	case f != Fault{}:
+	case down:
 		r.down++
 		v.refusal = f
 	case r.st.admit(v, v.at):

@@ -92,17 +92,18 @@ func (f *Fault) despite(spell Fault) Fault {
 	return spell
 }
 
-// fault is what the time does to a call that arrives now; f is its own fault.
-func (c *climate) fault(is func(name string) bool, f Fault) Fault {
+// fault is what the time does to a call that arrives now, and whether it does anything;
+// f is the call's own fault, which may be the same.
+func (c *climate) fault(is func(name string) bool, f Fault) (of Fault, decides bool) {
 	return c.faultAt(time.Since(c.begin), is, f)
 }
 
 // faultAt is fault for a call that arrives at the instant.
-func (c *climate) faultAt(at time.Duration, is func(name string) bool, f Fault) Fault {
+func (c *climate) faultAt(at time.Duration, is func(name string) bool, f Fault) (of Fault, decides bool) {
 	for i := range c.s.Outages {
 		if o := &c.s.Outages[i]; is(o.Tool) && at >= o.From && at < o.To {
 			c.down = true
-			return f.despite(Fault{Class: o.Class})
+			return f.despite(Fault{Class: o.Class}), true
 		}
 	}
 	return c.limited(at, is, f)
@@ -110,19 +111,19 @@ func (c *climate) faultAt(at time.Duration, is func(name string) bool, f Fault) 
 
 // limited is what the buckets and the quotas of the tool do to a call that arrives at
 // the instant. What a bucket refuses does not reach a quota, and uses nothing of it up.
-func (c *climate) limited(at time.Duration, is func(name string) bool, f Fault) Fault {
+func (c *climate) limited(at time.Duration, is func(name string) bool, f Fault) (limited Fault, decides bool) {
 	if wait := c.waits(is, at); wait > 0 {
 		c.empty = true
-		return f.despite(Throttle(wait))
+		return f.despite(Throttle(wait)), true
 	}
-	limited := f
+	limited = f
 	for i := range c.s.Quotas {
 		if q := &c.s.Quotas[i]; is(q.Tool) && !c.grants(i, q, at) {
 			c.over = true
-			limited = f.despite(q.over(at))
+			limited, decides = f.despite(q.over(at)), true
 		}
 	}
-	return limited
+	return limited, decides
 }
 
 // expires reports whether a credential that was issued at the instant has
@@ -226,13 +227,14 @@ func ExpectFirst(p invariants.Policy, s Schedule) (Expectation, bool) {
 	return expect(p, s.plans()[0], &s, 1)
 }
 
-// spell is what the time does to an attempt that begins, and counts its call.
-func (pl *player) spell(f Fault, t *turn) Fault {
+// spell is what the time does to an attempt that begins, and whether it does anything.
+// It counts the call.
+func (pl *player) spell(f Fault, t *turn) (of Fault, decides bool) {
 	if pl.sched == nil {
-		return f
+		return f, false
 	}
 	if f = pl.sched.stilled(f, t.at); pl.sched.calm(t.at) {
-		return f
+		return f, false
 	}
 	t.climate = t.climate.clone() // what it has used up, other courses have not
 	return t.climate.faultAt(t.at, isMain, f)

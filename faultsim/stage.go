@@ -393,19 +393,17 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 	if f == (Fault{}) && s.main() == t.name {
 		f = a.fault(Main, p.Attempt())
 	}
-	up := true
+	down := false
 	if s.climate.s.Calm > 0 {
 		f = s.climate.s.stilled(f, time.Since(s.climate.begin))
 	}
 	if sched := s.climate.s; len(sched.Outages)+len(sched.Quotas)+len(sched.Buckets) > 0 && !s.climate.calms() {
-		planned := f
-		f = s.climate.fault(func(name string) bool { return s.double(name) == s.double(t.name) }, f)
-		up = f == planned
+		f, down = s.climate.fault(func(name string) bool { return s.double(name) == s.double(t.name) }, f)
 	}
-	if s.issuer != nil && up { // a tool that is down looks at no credential
+	if s.issuer != nil && !down { // a tool that is down looks at no credential
 		f = s.issuer.check(t, p.Credential(), f)
 	}
-	if s.definitions != nil && up && f.Class != trace.Unauthenticated { // a tool that is down, or knows nobody, looks at no arguments
+	if s.definitions != nil && !down && f.Class != trace.Unauthenticated { // a tool that is down, or knows nobody, looks at no arguments
 		if d := s.definitions[t.name]; d != nil {
 			f = d.check(t, p, f)
 		}
