@@ -115,7 +115,7 @@ func (s *Stage) known(tool string) string {
 // check is what the tool says to the arguments of a call that has arrived; f is
 // what is planned for it. The stage is locked.
 func (d *Definitions) check(t *tool, p trace.Pending, f Fault) Fault {
-	args, refusal := string(p.Args()), Fault{Class: trace.Invalid, Cancel: f.Cancel}
+	args, refusal := string(p.Args()), f.despite(Fault{Class: trace.Invalid})
 	stale := d.read != d.version && !d.s.policy.Of(t.name).Correct.FromError
 	switch {
 	case f.Class == trace.Invalid:

@@ -86,7 +86,7 @@ func (pl *player) attempt(s invariants.Series, t turn) {
 	}
 	f, down := pl.spell(planned, &t)
 	if !down && pl.sched != nil && expired(pl.sched.Expiries, t.issued, t.at) {
-		f = Fault{Class: trace.Unauthenticated, Cancel: f.Cancel}
+		f = f.despite(Fault{Class: trace.Unauthenticated})
 	}
 	if f.Cancel > 0 {
 		t.cancel = min(t.cancel, t.at+f.Cancel)

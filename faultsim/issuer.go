@@ -98,6 +98,5 @@ func (i *Issuer) check(t *tool, token string, f Fault) Fault {
 	case c != nil && !c.expired && !i.s.climate.expires(c.at), !t.can(&refusal):
 		return f
 	}
-	refusal.Cancel = f.Cancel
-	return refusal
+	return f.despite(refusal)
 }

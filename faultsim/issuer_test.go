@@ -3,6 +3,7 @@ package faultsim
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -61,6 +62,56 @@ func TestOnlyIssuedCredentialsAreTaken(t *testing.T) {
 			require.Equal(t, tt.want, seen(t, carrying(tt.tokens...), tt.s))
 		})
 	}
+}
+
+// What is planned for the process comes also where the call is refused.
+func TestARefusedCallKeepsItsCrash(t *testing.T) {
+	crash := Fault{Crash: time.Second}
+	for name, tt := range map[string]struct {
+		a Adapter
+		s Schedule
+	}{
+		"a credential":    {carrying("guessed"), One(crash)},
+		"the definitions": {measuring("C", "C"), One(Fail(trace.Invalid), crash)},
+		"a session":       {wired(calls(1, 1)), One(Fail(trace.Reset), crash)},
+	} {
+		r := Trial(t, lingering(tt.a), tt.s)
+		require.NoError(t, r.Err, name)
+		require.True(t, slices.ContainsFunc(r.Trace.Events, func(e trace.Event) bool { return e.Kind == trace.KindCrash }), name)
+	}
+}
+
+// lingering is the adapter with code that takes a minute more, and comes back after a
+// crash.
+func lingering(a Adapter) Adapter {
+	build := a.Subject
+	a.Subject = func(s *Stage) Action {
+		do := build(s)
+		return func(ctx context.Context) (any, error) {
+			out, err := do(ctx)
+			select {
+			case <-time.After(time.Minute):
+			case <-ctx.Done():
+			}
+			return out, err
+		}
+	}
+	a.Resume, a.Policy.Restart = a.Subject, invariants.RestartResumes
+	return a
+}
+
+// What follows a crash beside a refusal is expected as of one that was planned.
+func TestExpectedCrashBesideARefusal(t *testing.T) {
+	p := homePolicy()
+	p.Refresh = invariants.Refresh{Once: true, Credential: "Token"}
+	p.Restart = invariants.RestartResumes
+	crash := Fault{Class: trace.Unauthenticated, Crash: 10 * time.Millisecond}
+	want, _ := ExpectFirst(p, One(Fail(trace.Transient), crash))
+	crash.Class = trace.OK
+	s := One(Fail(trace.Transient), crash)
+	s.Expiries = []time.Duration{50 * time.Millisecond}
+	got, _ := ExpectFirst(p, s)
+	require.Equal(t, want, got)
 }
 
 // The credential is no argument, and a refusal does no work.

@@ -216,7 +216,7 @@ func (c *call[In, Out]) overSession(over *Session, a *act, f *Fault) (out Out, o
 	defer stop()
 	c.ctx = ctx
 	if !over.takes(n, stop) && (a == nil || !c.s.spins(a)) {
-		*f = Fault{Class: trace.NotConnected, Cancel: f.Cancel}
+		*f = f.despite(Fault{Class: trace.NotConnected})
 	}
 	out, o, err = c.answer(f)
 	if over.leaves(n, o.Class) && o.Class == trace.Cancelled && caller.Err() == nil {
