@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -322,8 +323,34 @@ func TestLoopWithoutEndIsASpin(t *testing.T) {
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, "weather was called 1006 times without an end in sight", found(t, a, One(Fail(trace.Transient)), "no-spin"))
+			require.Equal(t, "the action has called its tools 1007 times without an end in sight", found(t, a, One(Fail(trace.Transient)), "no-spin"))
 		})
+	}
+}
+
+// The finding counts the calls that the trace shows, of whichever tool.
+func TestASpinCountsWhatTheActionHasCalled(t *testing.T) {
+	two := homeAdapter()
+	two.Subject = func(s *Stage) Action {
+		weather, news := Tool[string, int](s, "weather", nil, Errors{trace.Transient: errBusy}), Tool[string, int](s, "news", nil, Errors{})
+		return func(ctx context.Context) (any, error) {
+			for n := 0; ; n++ {
+				_, _ = weather(ctx, "Pune")
+				_, _ = news(ctx, "Pune")
+				if n == 100 {
+					time.Sleep(time.Second)
+				}
+			}
+		}
+	}
+	patient := two
+	patient.Policy.MaxAttempts, patient.Policy.Budget = invariants.Unlimited, time.Hour
+	for _, a := range []Adapter{two, patient} {
+		r := Trial(t, a, One())
+		require.NoError(t, r.Err)
+		calls := len(r.Trace.Actions()[0].Attempts)
+		i := slices.IndexFunc(r.Findings, func(f invariants.Finding) bool { return f.Invariant == "no-spin" })
+		require.Contains(t, r.Findings[i].Text, fmt.Sprintf("the action has called its tools %d times ", calls))
 	}
 }
 

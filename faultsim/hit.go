@@ -35,7 +35,7 @@ func (s *Stage) Hit(ctx context.Context, tool string, args, result any, err erro
 	if t == nil {
 		return
 	}
-	a := s.hit(t, s.rec.Hit(s.member.owns(ctx), tool, args, result, err))
+	a := s.hit(s.rec.Hit(s.member.owns(ctx), tool, args, result, err))
 	if a == nil {
 		return
 	}
@@ -61,7 +61,7 @@ func (s *Stage) toolNamed(name string) *tool {
 
 // hit counts a hit of the action with the number, which is no call and can go
 // on without end as calls can.
-func (s *Stage) hit(t *tool, number int) *act {
+func (s *Stage) hit(number int) *act {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.act(number)
@@ -69,7 +69,7 @@ func (s *Stage) hit(t *tool, number int) *act {
 		return nil
 	}
 	if a.counts(s) {
-		s.spin(t, a)
+		s.spin(a)
 	}
 	return a
 }

@@ -116,7 +116,7 @@ func (x *Sessions) arrive(p trace.Pending) (a *act, spins bool, down error) {
 		return nil, false, nil
 	}
 	if a.counts(x.s) {
-		x.s.spin(t, a)
+		x.s.spin(a)
 		return a, true, nil
 	}
 	at := time.Since(x.s.climate.begin)

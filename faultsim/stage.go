@@ -386,7 +386,7 @@ func (s *Stage) arrive(t *tool, p trace.Pending) (Fault, *act) {
 		return Fault{}, nil
 	}
 	if a.counts(s) {
-		s.spin(t, a)
+		s.spin(a)
 		return Fault{Hang: true, Deaf: true}, a
 	}
 	f := a.fault(t.name, p.Attempt())
@@ -459,12 +459,12 @@ const mostCalls = 100_000
 
 // spin records, once, that an action calls without end. The call that follows
 // never returns, since nothing else stops such a loop.
-func (s *Stage) spin(t *tool, a *act) {
+func (s *Stage) spin(a *act) {
 	if a.spun {
 		return
 	}
 	a.spun = true
-	a.op.Trouble(trace.KindSpin, fmt.Sprintf("%s was called %d times without an end in sight", t.name, s.limit))
+	a.op.Trouble(trace.KindSpin, fmt.Sprintf("the action has called its tools %d times without an end in sight", a.total+a.calls))
 }
 
 // spins reports whether the action has been found to call without end.
