@@ -38,10 +38,10 @@ func (r *reception) served() ServiceLoad {
 	defer r.mu.Unlock()
 	s := ServiceLoad{Answered: r.st.served, Refused: r.refused, Throttled: r.throttled, Down: r.down, Left: r.left, Wasted: r.wasted}
 	if r.st.started > 0 {
-		s.Wait = r.st.waited / time.Duration(r.st.started)
+		s.Wait = time.Duration(r.st.waited / float64(r.st.started))
 	}
 	if r.st.workers > 0 && r.st.last > 0 {
-		s.Busy = float64(r.st.worked) / float64(r.st.last) / float64(r.st.workers)
+		s.Busy = r.st.worked / float64(r.st.last) / float64(r.st.workers)
 	}
 	return s
 }

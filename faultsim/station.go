@@ -18,8 +18,8 @@ type station struct {
 	started int                             // customers up to now
 
 	served int           // customers whose calls are over
-	worked time.Duration // sum of the times of the workers
-	waited time.Duration // sum of the waits of those whose calls were started
+	worked float64       // sum of the times of the workers, in nanoseconds; it may be beyond a time.Duration
+	waited float64       // sum of the waits of those whose calls were started, likewise
 	last   time.Duration // when the latest call was over
 }
 
@@ -80,8 +80,8 @@ func (st *station) start(v *customer, now time.Duration) {
 	st.started++
 	takes := min(max(st.times(st.waiting), 0), longestTime)
 	v.number, v.end = st.started, now+takes
-	st.worked += takes
-	st.waited += now - v.at
+	st.worked += float64(takes)
+	st.waited += float64(now - v.at)
 	heap.Push(&st.busy, v)
 }
 

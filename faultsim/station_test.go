@@ -51,8 +51,8 @@ func TestStationIsTheQueueOfTheTextbooks(t *testing.T) {
 			st, refused := fed(c.workers, -1, c.load, calls, c.times)
 			require.Zero(t, refused)
 			require.Equal(t, calls, st.served)
-			require.InEpsilon(t, c.wait, (st.waited / calls).Seconds(), c.within)
-			require.InEpsilon(t, c.load, st.worked.Seconds()/st.last.Seconds()/float64(c.workers), 0.01)
+			require.InEpsilon(t, c.wait, st.waited/calls/float64(time.Second), c.within)
+			require.InEpsilon(t, c.load, st.worked/float64(st.last)/float64(c.workers), 0.01)
 		})
 	}
 	t.Run("M/M/10/10", func(t *testing.T) {
@@ -110,6 +110,18 @@ func TestStationSlowsDown(t *testing.T) {
 	}
 	st.until(1000)
 	require.Equal(t, [3]time.Duration{10, 30, 40}, [3]time.Duration{all[0].end, all[1].end, all[2].end})
+}
+
+// The mean wait is right where the waits together are beyond a time.Duration.
+func TestTheMeanOfALongLine(t *testing.T) {
+	r := reception{st: station{workers: 1, room: -1, times: func(int) time.Duration { return time.Hour }}}
+	const calls = 3001
+	for range calls {
+		r.st.admit(&customer{}, 0)
+	}
+	r.st.until(calls * time.Hour)
+	require.Equal(t, calls/2*time.Hour, r.served().Wait)
+	require.InDelta(t, 1, r.served().Busy, 1e-9)
 }
 
 // exponentialTimes are service times of a second on average.
