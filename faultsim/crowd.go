@@ -188,7 +188,7 @@ func (c *crowd) longest(horizon time.Duration) time.Duration {
 func (c *crowd) idles(d time.Duration, done <-chan struct{}) bool {
 	r := c.reception.Load()
 	for end := r.idled() + d; r.idled() < end; {
-		look := time.NewTimer(d)
+		look := time.NewTimer(d + r.taken()) // not each d: a long line would be looked at for ever
 		select {
 		case <-done:
 			look.Stop()

@@ -105,11 +105,12 @@ func TestFunctionsOfAFleetThatCannotBeUsedAreErrors(t *testing.T) {
 	a := withErrors(Errors{trace.Transient: errors.New("down")})
 	late := 0
 	for text, f := range map[string]Fleet{
-		`fleet: Arrive panicked: oh at own_test.*an instant for each of 2 agents`:  {Arrive: func(int, *rand.Rand) []time.Duration { panic("oh") }},
-		`fleet: Service.Times panicked: oh at own_test.*0 included`:                {Service: Service{Workers: 1, Times: func(*rand.Rand, int) time.Duration { panic("oh") }}},
-		`fleet: Service.Times says 8784h0m0s with 0 in line: a trial plays a year`: {Service: Service{Workers: 1, Times: func(*rand.Rand, int) time.Duration { return 366 * 24 * time.Hour }}},
-		`fleet: Service.Drawn: Quantile\(0\) of faultsim.ownTimes panicked: oh`:    {Service: Service{Workers: 1, Drawn: ownTimes(func(float64) time.Duration { panic("oh") })}},
-		`fleet: Service.Drawn says 8784h0m0s`:                                      {Service: Service{Workers: 1, Drawn: ownTimes(func(float64) time.Duration { return 366 * 24 * time.Hour })}},
+		`fleet: Service is still at work after a century \(876000h0m0s\), with 18 calls in line: let a call take less time`: {Agents: 120, Service: Service{Workers: 1, Serve: longestTime, Queue: invariants.Unlimited}},
+		`fleet: Arrive panicked: oh at own_test.*an instant for each of 2 agents`:                                           {Arrive: func(int, *rand.Rand) []time.Duration { panic("oh") }},
+		`fleet: Service.Times panicked: oh at own_test.*0 included`:                                                         {Service: Service{Workers: 1, Times: func(*rand.Rand, int) time.Duration { panic("oh") }}},
+		`fleet: Service.Times says 8784h0m0s with 0 in line: a trial plays a year`:                                          {Service: Service{Workers: 1, Times: func(*rand.Rand, int) time.Duration { return 366 * 24 * time.Hour }}},
+		`fleet: Service.Drawn: Quantile\(0\) of faultsim.ownTimes panicked: oh`:                                             {Service: Service{Workers: 1, Drawn: ownTimes(func(float64) time.Duration { panic("oh") })}},
+		`fleet: Service.Drawn says 8784h0m0s`:                                                                               {Service: Service{Workers: 1, Drawn: ownTimes(func(float64) time.Duration { return 366 * 24 * time.Hour })}},
 		`fleet: Service.Times panicked: late`: {Service: Service{Workers: 1, Queue: 5, Times: func(*rand.Rand, int) time.Duration {
 			if late++; late > 1 {
 				panic("late")
@@ -117,7 +118,7 @@ func TestFunctionsOfAFleetThatCannotBeUsedAreErrors(t *testing.T) {
 			return time.Second
 		}}},
 	} {
-		f.Adapter, f.Agents = a, 2
+		f.Adapter, f.Agents = a, max(f.Agents, 2)
 		_, err := Simulate(t, f)
 		require.Regexp(t, text, err)
 	}

@@ -3,6 +3,7 @@ package faultsim
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -37,16 +38,36 @@ type reception struct {
 func newReception(sv *Service, tool string, seed uint64, wrong func(error) error) *reception {
 	r := &reception{tool: tool, full: sv.full(), leave: sv.Leave, begin: time.Now()}
 	random, serve := rand.New(rand.NewPCG(seed, 2)), sv.Serve
-	r.st = station{workers: sv.Workers, room: sv.Queue, times: func(int) time.Duration { return serve }}
+	times := func(int) time.Duration { return serve }
 	if sv.times() != nil {
-		r.st.times = func(waiting int) time.Duration {
+		times = func(waiting int) time.Duration {
 			d, err := sv.takes(random, waiting)
 			_ = wrong(err)
 			return d
 		}
 	}
+	r.st = station{workers: sv.Workers, room: sv.Queue, times: r.inTime(times, wrong)}
 	r.climate = climate{s: sv.schedule()}
 	return r
+}
+
+// longestLine is well before the end of virtual time, which stands still there.
+const longestLine = 100 * longestTime
+
+// inTime is the times of the workers up to a century. A line that takes longer is the
+// service's own mistake, and is worked off at once.
+func (r *reception) inTime(times func(int) time.Duration, wrong func(error) error) func(int) time.Duration {
+	told := false
+	return func(waiting int) time.Duration {
+		if r.now() <= longestLine {
+			return times(waiting)
+		}
+		if !told {
+			told = true
+			_ = wrong(fmt.Errorf("fleet: Service is still at work after a century (%v), with %s in line: let a call take less time, set more Workers or a shorter Queue, or take fewer Agents", longestLine, counted(waiting, "call")))
+		}
+		return 0
+	}
 }
 
 func (r *reception) now() time.Duration { return time.Since(r.begin) }
@@ -135,6 +156,16 @@ func (r *reception) idled() time.Duration {
 		return r.idle
 	}
 	return r.idle + r.now() - r.empty
+}
+
+// taken is for how long the service has somebody to serve in any case.
+func (r *reception) taken() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.st.busy) == 0 {
+		return 0
+	}
+	return max(0, r.st.busy[0].end-r.now())
 }
 
 // wakeAt sets the timer for the next answer.
