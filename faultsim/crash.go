@@ -138,8 +138,8 @@ func (a *Adapter) validateRestart() []error {
 	if a.HandedBack == nil && a.Policy.Drain != invariants.DrainUndeclared {
 		errs = append(errs, fmt.Errorf("adapter %q: Policy.Drain is %q and HandedBack is nil, so that nothing holds the code to it: give the function that tells which error hands the action back, or clear Policy.Drain", a.Name, a.Policy.Drain))
 	}
-	if a.Resume != nil && a.Breaker != nil {
-		errs = append(errs, fmt.Errorf("adapter %q: there is a Resume and a Breaker, and what a breaker keeps over a restart cannot be declared: test them with an adapter each", a.Name))
+	if a.Resume != nil && len(a.guards()) > 0 {
+		errs = append(errs, fmt.Errorf("adapter %q: there is a Resume and a Breaker, or Breakers, and what a breaker keeps over a restart cannot be declared: test them with an adapter each", a.Name))
 	}
 	return errs
 }

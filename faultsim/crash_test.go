@@ -318,6 +318,10 @@ func TestResumeAndPolicyMustAgree(t *testing.T) {
 			a.Breaker = &invariants.Breaker{Consecutive: 3, Cooldown: time.Minute}
 			a.Reason = func(error) trace.Reason { return 0 }
 		},
+		func(a *Adapter) {
+			a.Breakers = []invariants.Breaker{{Tool: "weather", Consecutive: 3, Cooldown: time.Minute}}
+			a.Reason = func(error) trace.Reason { return 0 }
+		},
 	} {
 		a := jobAdapter()
 		change(&a)

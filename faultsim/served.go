@@ -207,8 +207,8 @@ func (a *Adapter) validateServed() error {
 	if d := max(r.Retention, r.Lease); d > longestTime/2 {
 		complain("repeats: Retention or Lease is %v: a trial plays half a year at most; leave Retention 0 where keys are kept for good", d)
 	}
-	if a.Breaker != nil || a.Observation != nil || a.Again != nil {
-		complain("a Breaker, an Observation or Again is set, which are for code that calls tools: test them with an adapter of their own")
+	if len(a.guards()) > 0 || a.Observation != nil || a.Again != nil {
+		complain("a Breaker, Breakers, an Observation or Again is set, which are for code that calls tools: test them with an adapter of their own")
 	}
 	if r.By == invariants.ByState && v.hasOther {
 		complain("Other is for keys, and the tool knows repeats by the state: leave it out")

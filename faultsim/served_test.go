@@ -174,6 +174,9 @@ func TestServedThatCannotBeUsed(t *testing.T) {
 	a := labels(asIs)
 	a.Observation = &invariants.Observation{Message: "message"}
 	require.ErrorContains(t, faultsim.Trial(t, a, faultsim.Schedule{}).Err, "for code that calls tools")
+	a = labels(asIs)
+	a.Breakers = []invariants.Breaker{{Tool: "printer", Consecutive: 3, Cooldown: time.Minute}}
+	require.ErrorContains(t, faultsim.Trial(t, a, faultsim.Schedule{}).Err, "for code that calls tools")
 	a = forecasts()
 	a.Repeats = &invariants.Repeats{}
 	require.ErrorContains(t, faultsim.Trial(t, a, faultsim.Schedule{}).Err, "build the adapter with Served")
