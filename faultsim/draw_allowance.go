@@ -3,6 +3,7 @@ package faultsim
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -30,16 +31,25 @@ func (a *Adapter) validateAllowance(actions int) error {
 	for _, price := range al.Prices {
 		dearest = max(dearest, price)
 	}
-	busy := time.Duration(calls) * max(a.Policy.Attempt, 128*time.Millisecond)
+	spent := product(int64(calls), int64(dearest))
+	busy := time.Duration(product(int64(calls), int64(max(a.Policy.Attempt, 128*time.Millisecond))))
 	switch {
 	case al.Calls > calls:
 		return fmt.Errorf("adapter %q: allowance: Calls is %d, and a trial makes %d at most, so that its end is never reached: build the code with a smaller one in Subject", a.Name, al.Calls, calls)
-	case al.Cost > calls*dearest:
-		return fmt.Errorf("adapter %q: allowance: Cost is %d, and a trial spends %d at most, so that its end is never reached: build the code with a smaller one in Subject", a.Name, al.Cost, calls*dearest)
+	case int64(al.Cost) > spent:
+		return fmt.Errorf("adapter %q: allowance: Cost is %d, and a trial spends %d at most, so that its end is never reached: build the code with a smaller one in Subject", a.Name, al.Cost, spent)
 	case al.Time > busy/2:
 		return fmt.Errorf("adapter %q: allowance: Time is %v, and the tools of a trial are seldom at work for more than %v, so that its end is never reached: build the code with a smaller one in Subject", a.Name, al.Time, busy/2)
 	}
 	return nil
+}
+
+// product is a times b, neither of which is negative, or the greatest number there is.
+func product(a, b int64) int64 {
+	if b > 0 && a > math.MaxInt64/b {
+		return math.MaxInt64
+	}
+	return a * b
 }
 
 // bounds reports which tool of the allowance is not on the stage; nil: none.

@@ -89,3 +89,14 @@ func TestAContractThatNoTrialCanPlayIsRefused(t *testing.T) {
 		require.NotContains(t, a.validate().Error(), "one try below", "the policy is none of the tool's")
 	}
 }
+
+// What very many actions can use up together is no number that turns negative.
+func TestAnAllowanceOfVeryManyActions(t *testing.T) {
+	a := homeAdapter()
+	a.Reason = func(error) trace.Reason { return 0 }
+	a.Policy.MaxAttempts, a.Policy.Attempt = 16, 2*time.Hour
+	for _, al := range []invariants.Allowance{{Time: time.Hour}, {Cost: 1 << 50, Prices: map[string]int{"weather": 1 << 50}}} {
+		a.Allowance = &al
+		require.NoError(t, a.validateFor(mostAgents))
+	}
+}
