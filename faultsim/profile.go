@@ -215,6 +215,9 @@ func (b *Behaviour) validate() error {
 	if b.Classes != nil && !(total > 0) {
 		errs = append(errs, errors.New("Classes has no weight above 0: give one, or leave Classes nil for all failures alike"))
 	}
+	if math.IsInf(total, 0) {
+		errs = append(errs, fmt.Errorf("Classes has weights that come to %v: give smaller ones", total))
+	}
 	for _, f := range b.Hint.Forms {
 		if !slices.Contains(hintForms, f) {
 			errs = append(errs, fmt.Errorf("Hint.Forms has %q: say HintSeconds, HintDate, HintSkewed or HintMillis", f))

@@ -255,6 +255,7 @@ func TestAProfileThatCannotBeDrawnSaysWhy(t *testing.T) {
 		"Tools[\"*\"]: Burst: ToBad and ToGood are 0":                               of(Behaviour{Burst: GilbertElliott{Bad: 1}}),
 		"Tools[\"*\"]: Burst: Good and Bad are 0":                                   of(Behaviour{Burst: GilbertElliott{ToBad: 1}}),
 		"Tools[\"*\"]: Classes lists ok, which is no failure":                       of(Behaviour{Classes: Weights{trace.OK: 1, trace.Transient: 1}}),
+		"Tools[\"*\"]: Classes has weights that come to +Inf: give smaller ones":    of(Behaviour{Classes: Weights{trace.Transient: 1e308, trace.Forbidden: 1e308}}),
 		"Tools[\"*\"]: Classes has no weight above 0":                               of(Behaviour{Classes: Weights{}}),
 		"Tools[\"*\"]: Hint.Forms has \"soon\"":                                     of(Behaviour{Hint: Hints{Forms: []HintForm{"soon"}}}),
 		"Tools[\"*\"]: Hint.Classes lists timeout, which asks for no wait":          of(Behaviour{Hint: Hints{Classes: []trace.Class{trace.Timeout}}}),
