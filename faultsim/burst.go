@@ -37,6 +37,8 @@ func (g GilbertElliott) Validate() error {
 		return fmt.Errorf("ToBad and ToGood are 0, so that neither state is ever left: give one of them a share")
 	case g.Good == 0 && g.Bad == 0:
 		return fmt.Errorf("Good and Bad are 0, so that nothing fails: give Bad a share")
+	case g.Share() == 0:
+		return fmt.Errorf("ToBad and Good are 0, so that nothing fails: give ToBad a share, or BurstsOf one above 0")
 	}
 	return nil
 }
@@ -70,8 +72,8 @@ func (g GilbertElliott) inBad() float64 {
 
 // BurstsOf is the chain whose bad state fails always and whose good one never, with a
 // share of attempts that fail and a mean number of failures in a row. It is the
-// simplest model of Gilbert: the mean burst is 1/ToGood. The share is below 1, and
-// the mean 1 or more, and long enough for the share: share/(1-share) at least.
+// simplest model of Gilbert: the mean burst is 1/ToGood. The share is above 0 and below
+// 1, and the mean 1 or more, and long enough for the share: share/(1-share) at least.
 func BurstsOf(share, mean float64) GilbertElliott {
 	return GilbertElliott{ToBad: share / (1 - share) / mean, ToGood: 1 / mean, Bad: 1}
 }

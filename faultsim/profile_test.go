@@ -463,6 +463,7 @@ func TestAProfileOfWhichNothingComesIsRefused(t *testing.T) {
 		`AtOnce is 0.5, and Actions is missing`:                                       {AtOnce: 0.5},
 		`Actions is 0 in each trial, which has one at least: say 1 to 12`:             {Actions: Fixed(0)},
 		`Actions is 100 or more, and a trial has 12 at most: say less`:                {Actions: Fixed(100)},
+		`Burst: ToBad and Good are 0, so that nothing fails: give ToBad a share`:      of(Behaviour{Burst: BurstsOf(0, 3)}),
 		`Burst: BurstsOf(0.9, 1) is no chain (ToBad is 9`:                             of(Behaviour{Burst: BurstsOf(0.9, 1)}),
 		`Burst: BurstsOf(1, 2) is no chain (ToBad is +Inf`:                            of(Behaviour{Burst: BurstsOf(1, 2)}),
 		`Burst: BurstsOf(0.2, 0.5) is no chain (ToGood is 2: a share is from 0 to 1)`: of(Behaviour{Burst: BurstsOf(0.2, 0.5)}),
