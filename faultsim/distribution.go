@@ -256,6 +256,9 @@ func Lognormal(median time.Duration, sigma float64) Distribution[time.Duration] 
 	return lognormal{median, sigma}
 }
 
+// mostSigma is far from where the median is no number any more.
+const mostSigma = 1e6
+
 type lognormal struct {
 	median time.Duration
 	sigma  float64
@@ -271,6 +274,9 @@ func (d lognormal) GoString() string {
 	return "faultsim.Lognormal(" + durationGo(d.median) + ", " + goNumber(d.sigma) + ")"
 }
 func (d lognormal) Validate() error {
+	if d.sigma > mostSigma && !math.IsInf(d.sigma, 0) {
+		return fmt.Errorf("Lognormal: sigma is %v: say %v at most, with which nearly all times are 0 or a year already", d.sigma, mostSigma)
+	}
 	return errors.Join(playableTime("Lognormal", "median", d.median, 1), positiveNumber("Lognormal", "sigma", d.sigma))
 }
 

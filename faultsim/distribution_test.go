@@ -253,6 +253,7 @@ func TestNoDistributionSaysWhy(t *testing.T) {
 		{Uniform(2, 1).Validate(), "Uniform(2ns, 1ns): the second time is the end"},
 		{Exponential(0).Validate(), "Exponential: mean is 0s: say 1ns or more"},
 		{Lognormal(time.Second, nan).Validate(), "Lognormal: sigma is NaN"},
+		{Lognormal(time.Second, 1.5e308).Validate(), "Lognormal: sigma is 1.5e+308: say 1e+06 at most"},
 		{Lognormal(-1, 1).Validate(), "Lognormal: median is -1ns"},
 		{Pareto(time.Second, inf).Validate(), "Pareto: alpha is +Inf"},
 		{Pareto(2*longestTime, 1).Validate(), "a trial plays a year"},
@@ -265,9 +266,10 @@ func TestNoDistributionSaysWhy(t *testing.T) {
 		require.ErrorContains(t, c.err, c.want)
 	}
 	require.PanicsWithValue(t, "faultsim.Generator: Fixed(-1): a count is 0 or more", func() { Generator(Fixed(-1)) })
-	for _, d := range []Distribution[time.Duration]{Pareto(time.Second, 0.01), Lognormal(time.Hour, 50)} {
+	for _, d := range []Distribution[time.Duration]{Pareto(time.Second, 0.01), Lognormal(time.Hour, 50), Lognormal(time.Hour, mostSigma)} {
 		require.NoError(t, d.Validate())
 		require.LessOrEqual(t, d.Quantile(1-1.0/(1<<fractionBits)), longestTime, "a tail without a mean ends")
+		require.Positive(t, d.Quantile(0.5))
 	}
 }
 
