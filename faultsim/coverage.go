@@ -161,8 +161,12 @@ func (c *Coverage) share(label string) string {
 	return fmt.Sprintf("%d (%s%%)", c.Labels[label], percent(float64(c.Labels[label])/float64(max(c.Trials, 1))))
 }
 
-// percent words a share with one digit behind the point, where it has one.
+// percent words a share with one digit behind the point, where it has one. What would
+// be none by that has two digits that count.
 func percent(x float64) string {
+	if x > 0 && x < 0.0005 {
+		return fmt.Sprintf("%.2g", 100*x)
+	}
 	return fmt.Sprint(math.Round(x*1000) / 10)
 }
 

@@ -34,6 +34,13 @@ func TestSharesLieWhereTheyCouldStillBe(t *testing.T) {
 	}
 }
 
+// A share that is required, or was met, is not said to be none because it is small.
+func TestSharesAreWorded(t *testing.T) {
+	for want, x := range map[string]float64{"0": 0, "0.0016": 1.0 / 64000, "0.04": 0.0004, "0.1": 0.0005, "6.7": 0.067, "100": 1} {
+		require.Equal(t, want, percent(x))
+	}
+}
+
 func TestSharesAreDecided(t *testing.T) {
 	for _, c := range []struct {
 		met, of  int
