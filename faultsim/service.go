@@ -32,8 +32,8 @@ type Service struct {
 	// by that, such as [Exponential]. Where Times is set, that says it: r is seeded by
 	// the fleet, and waiting is how many calls are in line as the worker begins, so
 	// that a service can slow down under load. It is called once for each call that a
-	// worker begins, one at a time. What it returns below 0 counts as 0, and above a
-	// year as a year.
+	// worker begins, one at a time. What it returns below 0 counts as 0; more than a
+	// year is an error.
 	Serve time.Duration
 	Drawn Distribution[time.Duration]
 	Times func(r *rand.Rand, waiting int) time.Duration
