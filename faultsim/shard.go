@@ -97,7 +97,10 @@ func parseShard(text string) (shard, error) {
 func newShard(index, total string) (shard, error) {
 	i, indexErr := strconv.Atoi(index)
 	n, totalErr := strconv.Atoi(total)
-	if indexErr != nil || totalErr != nil || n < 1 || i < 0 || i >= n {
+	switch {
+	case totalErr != nil || n < 1:
+		return shard{}, errors.New("the number of shards is a whole number of 1 or more")
+	case indexErr != nil || i < 0 || i >= n:
 		return shard{}, errors.New("an index is a whole number from 0 to one below the number of shards")
 	}
 	return shard{i, n}, nil
