@@ -14,6 +14,7 @@ import (
 
 	"github.com/rehearse-go/rehearse/internal/kept"
 	"github.com/rehearse-go/rehearse/internal/rerun"
+	"github.com/rehearse-go/rehearse/internal/setting"
 )
 
 const (
@@ -86,8 +87,21 @@ func (b *results) saves(k *savedCase, test, headline string, saved bool) {
 // a test leaves behind.
 func readResults() (string, error) {
 	folder, _, err := settingResults.Read()
-	bazel := os.Getenv("TEST_UNDECLARED_OUTPUTS_DIR")
+	bazel := os.Getenv(bazelOutputs)
 	return cmp.Or(folder, bazel), err
+}
+
+const bazelOutputs = "TEST_UNDECLARED_OUTPUTS_DIR"
+
+// resultsAsked is who has asked for results, as it is written.
+func resultsAsked() string {
+	switch folder, from, _ := settingResults.Read(); {
+	case folder == "":
+		return bazelOutputs
+	case from == setting.Flag:
+		return "-" + settingResults.Flag
+	}
+	return settingResults.Variable
 }
 
 // publish writes the book into the folder for results, where there is one.
@@ -109,7 +123,7 @@ func (c *check) publish() {
 		err = kept.Save(filepath.Join(c.set.results, b.file()), string(content)+"\n")
 	}
 	if err != nil {
-		c.t.Errorf("the results of this run cannot be written, they are in this log only: %v", err)
+		c.t.Errorf("%s=%q: the results of this run cannot be written there, and are in this log only (%v): give a folder that can be made and written into", resultsAsked(), c.set.results, err)
 	}
 }
 

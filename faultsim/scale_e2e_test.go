@@ -157,6 +157,25 @@ func TestResultsStayBesideThePackage(t *testing.T) {
 	require.True(t, passed, out)
 }
 
+// Results that cannot be written name who has asked for them, and the folder as given.
+func TestResultsThatCannotBeWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file") // in the place of a folder, so that not even root can write into it
+	require.NoError(t, os.WriteFile(file, nil, 0o644))
+	folder := filepath.Join(file, "x")
+	for _, from := range []string{"-rehearse.results", "REHEARSE_RESULTS", "TEST_UNDECLARED_OUTPUTS_DIR"} {
+		c, args := newChild(t, "repaired"), []string{"-rehearse.trials=50"}
+		if strings.HasPrefix(from, "-") {
+			args = append(args, from+"="+folder)
+		} else {
+			c.env = append(c.env, from+"="+folder)
+		}
+		out, passed := c.run(t, "^TestChildScale$", args...)
+		require.False(t, passed)
+		require.Contains(t, out, fmt.Sprintf("%s=%q: the results of this run cannot be written there, and are in this log only (mkdir %s: ", from, folder, filepath.ToSlash(file)))
+		require.Contains(t, out, "): give a folder that can be made and written into")
+	}
+}
+
 // What a shard has found by the random numbers of a moment is found by those of a seed.
 func TestMergeFindsWhatHangsOnRandomNumbers(t *testing.T) {
 	folder := t.TempDir()

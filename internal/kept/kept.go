@@ -89,14 +89,18 @@ func Save(below, content string) error {
 	return nil
 }
 
-// Brief words an error of a file with the path below the package, and leaves the
-// path of a temporary file out.
+// Brief words an error of a file with the path below the package, or as it is where it
+// lies elsewhere, and leaves the path of a temporary file out.
 func Brief(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
-		if rel, bad := filepath.Rel(packageDir, e.Path); bad == nil && !strings.Contains(rel, ".kept-") {
-			return fmt.Errorf("%s %s: %w", e.Op, filepath.ToSlash(rel), e.Err)
+		if strings.Contains(e.Path, ".kept-") {
+			return fmt.Errorf("%s: %w", e.Op, e.Err)
 		}
-		return fmt.Errorf("%s: %w", e.Op, e.Err)
+		path := e.Path
+		if rel, bad := filepath.Rel(packageDir, path); bad == nil && filepath.IsLocal(rel) {
+			path = rel
+		}
+		return fmt.Errorf("%s %s: %w", e.Op, filepath.ToSlash(path), e.Err)
 	}
 	return err
 }
