@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/rehearse-go/rehearse/internal/near"
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -321,9 +322,15 @@ func (a *Adapter) validateFor(actions int) error {
 			errs = append(errs, fmt.Errorf("adapter %q: Invariants[%d] has no Name or no Check: give it both", a.Name, i))
 		}
 	}
+	var rules []string
+	if len(a.Accept) > 0 {
+		for _, inv := range a.invariants() {
+			rules = append(rules, inv.Name)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(a.Accept)) {
-		if !acceptsElsewhere(name) && !slices.ContainsFunc(a.invariants(), func(inv invariants.Invariant) bool { return inv.Name == name }) {
-			errs = append(errs, fmt.Errorf("adapter %q: Accept names %q, which is none of its invariants: correct the name, take it out, or say \"row NAME\" for a row of the matrix and \"sin NAME\" for one of Sabotage", a.Name, name))
+		if !acceptsElsewhere(name) && !slices.Contains(rules, name) {
+			errs = append(errs, fmt.Errorf("adapter %q: Accept names %q, which is none of its invariants: correct the name, take it out, or say \"row NAME\" for a row of the matrix and \"sin NAME\" for one of Sabotage%s", a.Name, name, near.Meant(name, rules)))
 		}
 		if strings.TrimSpace(a.Accept[name]) == "" {
 			errs = append(errs, fmt.Errorf("adapter %q: Accept gives no reason for %q: say why the deviation is accepted", a.Name, name))

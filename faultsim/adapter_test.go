@@ -20,6 +20,7 @@ func TestUnusableAdapterNamesFieldAndFix(t *testing.T) {
 		func(a *Adapter) { a.Name = "" },
 		func(a *Adapter) { a.Subject = nil },
 		func(a *Adapter) { a.Accept = map[string]string{"no-such-rule": "it is known"} },
+		func(a *Adapter) { a.Accept = map[string]string{"one-terminl": "it is known"} },
 		func(a *Adapter) { a.Accept = map[string]string{"conforms": " "} },
 		func(a *Adapter) { a.Invariants = []invariants.Invariant{{Name: "mine"}} },
 		func(a *Adapter) { a.Policy.MaxAttempts = 0 },

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rehearse-go/rehearse/internal/near"
 	"github.com/rehearse-go/rehearse/invariants"
 )
 
@@ -90,7 +91,7 @@ func (a *Adapter) validateCoverage() error {
 		}
 		known := builtIn(label) && (!strings.HasPrefix(label, ruleLabel) || slices.Contains(rules, label))
 		if !known && (a.Label == nil || strings.HasPrefix(label, ruleLabel)) {
-			errs = append(errs, fmt.Errorf("adapter %q: Require names %q, which is no label that a trial could meet: correct the name, or give it in Label%s", a.Name, label, meant(label, append(rules, labelNames[:]...))))
+			errs = append(errs, fmt.Errorf("adapter %q: Require names %q, which is no label that a trial could meet: correct the name, or give it in Label%s", a.Name, label, near.Meant(label, append(rules, labelNames[:]...))))
 		}
 	}
 	for _, label := range slices.Sorted(maps.Keys(a.Unreachable)) {
@@ -99,7 +100,7 @@ func (a *Adapter) validateCoverage() error {
 		}
 		demanded := strings.HasPrefix(label, toolLabel) || strings.HasPrefix(label, faultLabel) || slices.Contains(rules, label)
 		if !demanded {
-			errs = append(errs, fmt.Errorf("adapter %q: Unreachable names %q, which nobody demands: say \"rule NAME\", \"tool NAME\" or \"fault TOOL KIND\"%s", a.Name, label, meant(label, rules)))
+			errs = append(errs, fmt.Errorf("adapter %q: Unreachable names %q, which nobody demands: say \"rule NAME\", \"tool NAME\" or \"fault TOOL KIND\"%s", a.Name, label, near.Meant(label, rules)))
 		}
 	}
 	return errors.Join(errs...)
@@ -130,7 +131,7 @@ func (c *check) onStage(tools []*tool) error {
 	for _, label := range slices.Concat(slices.Sorted(maps.Keys(c.a.Require)), slices.Sorted(maps.Keys(c.a.Unreachable))) {
 		ofDouble := strings.HasPrefix(label, toolLabel) || strings.HasPrefix(label, faultLabel)
 		if ofDouble && !slices.Contains(known, label) {
-			return fmt.Errorf("adapter %q: %q is of no double on the stage, or of no kind of fault: the stage has %s%s", c.a.Name, label, strings.Join(quoted(c.doubles), ", "), meant(label, known))
+			return fmt.Errorf("adapter %q: %q is of no double on the stage, or of no kind of fault: the stage has %s%s", c.a.Name, label, strings.Join(quoted(c.doubles), ", "), near.Meant(label, known))
 		}
 	}
 	return nil

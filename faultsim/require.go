@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"time"
+
+	"github.com/rehearse-go/rehearse/internal/near"
 )
 
 // Required shares are decided by the sequential test of QuickCheck's checkCoverage
@@ -114,7 +116,7 @@ func (m *demand) shares() {
 		seen := fmt.Sprintf("was met in %d of %d trials (%s%%), and Require wants %s%%", met, m.Trials, percent(float64(met)/float64(max(m.Trials, 1))), percent(share))
 		guess := ""
 		if met == 0 && !builtIn(label) {
-			guess = meant(label, slices.Sorted(maps.Keys(m.Labels)))
+			guess = near.Meant(label, slices.Sorted(maps.Keys(m.Labels)))
 		}
 		switch decide(met, m.Trials, share) {
 		case tooRare:

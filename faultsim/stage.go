@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rehearse-go/rehearse/internal/near"
 	"github.com/rehearse-go/rehearse/invariants"
 	"github.com/rehearse-go/rehearse/trace"
 )
@@ -366,7 +367,7 @@ func (s *Stage) names() string {
 
 // unknown words a schedule that speaks of a double which is not there.
 func (s *Stage) unknown(name string) string {
-	return fmt.Sprintf("the schedule speaks of tool %q, the stage has %s%s", name, s.names(), meant(name, namesOf(s.everybody())))
+	return fmt.Sprintf("the schedule speaks of tool %q, the stage has %s%s", name, s.names(), near.Meant(name, namesOf(s.everybody())))
 }
 
 func describe(f *Fault) string {

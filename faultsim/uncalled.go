@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/rehearse-go/rehearse/internal/near"
 )
 
 // uncalled lists the doubles for which the schedule plans faults and which the trial
@@ -42,5 +44,5 @@ func (x *trial) unmet(uncalled []string) string {
 		was = "called were " + strings.Join(quoted(called), ", ")
 	}
 	return fmt.Sprintf("the schedule plans faults for %s, which the trial never called; %s%s\n    advice: plan them for the tools that are called, or take them out; of a tool that no trial calls say why in Adapter.Unreachable",
-		strings.Join(quoted(uncalled), ", "), was, meant(uncalled[0], called))
+		strings.Join(quoted(uncalled), ", "), was, near.Meant(uncalled[0], called))
 }

@@ -289,16 +289,6 @@ func TestCoverageThatCannotBeWanted(t *testing.T) {
 }
 
 func TestUnknownToolsAreGuessed(t *testing.T) {
-	require.Equal(t, `; did you mean "weather"?`, meant("wether", []string{"audit", "weather"}))
-	require.Equal(t, `; did you mean "Audit"?`, meant("audit", []string{"weather", "Audit"}))
-	require.Empty(t, meant("mail", []string{"audit", "weather"}))
-	require.Empty(t, meant("mail", nil))
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"abc", "", 3}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"flaw", "lawn", 2}} {
-		require.Equal(t, c.want, distance(c.a, c.b), "%s %s", c.a, c.b)
-	}
 	_, err := Explore(t, homeAdapter())
 	require.NoError(t, err)
 	r := Trial(t, homeAdapter(), Schedule{Actions: []Plan{{Faults: map[string][]Fault{"wether": {Fail(trace.Transient)}}}}})

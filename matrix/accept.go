@@ -11,6 +11,7 @@ import (
 
 	"github.com/rehearse-go/rehearse/faultsim"
 	"github.com/rehearse-go/rehearse/internal/kept"
+	"github.com/rehearse-go/rehearse/internal/near"
 )
 
 // accept takes the row's complaint for a known deviation where the adapter says
@@ -34,10 +35,13 @@ func (p *Played) accept(a *faultsim.Adapter, l *line) {
 // validateAccept reports accepted rows that are not there.
 func validateAccept(a *faultsim.Adapter, rows []Row) error {
 	var errs []error
+	keys := make([]string, len(rows))
+	for i := range rows {
+		keys[i] = faultsim.AcceptedRow + rows[i].Name
+	}
 	for _, key := range slices.Sorted(maps.Keys(a.Accept)) {
-		name, row := strings.CutPrefix(key, faultsim.AcceptedRow)
-		if row && !slices.ContainsFunc(rows, func(r Row) bool { return r.Name == name }) {
-			errs = append(errs, fmt.Errorf("matrix: Accept names %q, and the matrix of %q has no such row: correct the name, or take it out", key, a.Name))
+		if strings.HasPrefix(key, faultsim.AcceptedRow) && !slices.Contains(keys, key) {
+			errs = append(errs, fmt.Errorf("matrix: Accept names %q, and the matrix of %q has no such row: correct the name, or take it out%s", key, a.Name, near.Meant(key, keys)))
 		}
 	}
 	return errors.Join(errs...)

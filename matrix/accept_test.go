@@ -59,7 +59,7 @@ func TestAnAcceptedRowThatDeviatesNoLongerFails(t *testing.T) {
 
 	a.Accept = map[string]string{"row immediate-succes": "a typo"}
 	_, err = matrix.Play(t, a)
-	require.EqualError(t, err, `matrix: Accept names "row immediate-succes", and the matrix of "loop" has no such row: correct the name, or take it out`)
+	require.EqualError(t, err, `matrix: Accept names "row immediate-succes", and the matrix of "loop" has no such row: correct the name, or take it out; did you mean "row immediate-success"?`)
 
 	a.Accept = map[string]string{"row immediate-success": " "}
 	_, err = matrix.Play(t, a)

@@ -1,13 +1,14 @@
-package faultsim
+// Package near guesses which name was meant by one that is not known.
+package near
 
 import "strings"
 
-// meant is a question behind a name that is not known: which of the others it may
+// Meant is a question behind a name that is not known: which of the others it may
 // have been; empty: none is near.
-func meant(name string, others []string) string {
+func Meant(name string, others []string) string {
 	best, least := "", max(2, len(name)/3)+1
 	for _, other := range others {
-		if strings.TrimPrefix(other, ruleLabel) == name {
+		if strings.TrimPrefix(other, "rule ") == name {
 			return "; did you mean \"" + other + "\"?" // a rule by its bare name
 		}
 		if d := distance(strings.ToLower(name), strings.ToLower(other)); d < least {
