@@ -186,6 +186,7 @@ func (g *campaign) doubts(name string) bool {
 
 // report says how far the campaign is, and how it ended.
 func (g *campaign) report(c *check) {
+	c.t.Helper()
 	g.said = time.Now()
 	took := g.said.Sub(g.began)
 	text := fmt.Sprintf("%v, %d trials, %.0f a second", took.Round(time.Second), g.trials, float64(g.trials)/max(took.Seconds(), 1e-3))

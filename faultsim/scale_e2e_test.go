@@ -370,6 +370,13 @@ func TestCampaignEndsBeforeItsTest(t *testing.T) {
 	require.Equal(t, errTimeIsOver, context.Cause(ctx))
 }
 
+// The line about a campaign stands where the test calls Check.
+func TestTheEndOfACampaignIsLoggedAtItsTest(t *testing.T) {
+	out, passed := newChild(t, "repaired").run(t, "^TestChildScale$", "-test.v", "-rehearse.for=20x")
+	require.True(t, passed, out)
+	require.Regexp(t, `scale_e2e_test\.go:\d+: .*; the campaign ended: all trials are done`, out)
+}
+
 func TestCampaignSaysHowFarItIs(t *testing.T) {
 	a := homeAdapter()
 	c := newCheck(t, &a, settings{seed: 7, length: length{trials: 1000}})
