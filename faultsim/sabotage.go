@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"text/tabwriter"
+
+	"github.com/rehearse-go/rehearse/internal/near"
 )
 
 // AcceptedSin begins the keys of [Adapter].Accept that speak of a sin which may
@@ -72,10 +74,13 @@ func (s *Sin) complaint() string {
 
 // validateSins reports accepted sins that are not there.
 func (a *Adapter) validateSins() error {
+	var known []string
+	for _, k := range sins() {
+		known = append(known, AcceptedSin+k.name)
+	}
 	for _, key := range slices.Sorted(maps.Keys(a.Accept)) {
-		name, ok := strings.CutPrefix(key, AcceptedSin)
-		if ok && !slices.ContainsFunc(sins(), func(k *sin) bool { return k.name == name }) {
-			return fmt.Errorf("adapter %q: Accept names %q, and there is no such sin: correct the name, or take it out", a.Name, key)
+		if strings.HasPrefix(key, AcceptedSin) && !slices.Contains(known, key) {
+			return fmt.Errorf("adapter %q: Accept names %q, and there is no such sin: correct the name, or take it out%s", a.Name, key, near.Meant(key, known))
 		}
 	}
 	return nil

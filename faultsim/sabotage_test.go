@@ -221,6 +221,7 @@ func TestSabotageComplainsOfBadInput(t *testing.T) {
 			x.Schedules = []Schedule{{Actions: []Plan{{Faults: map[string][]Fault{"sea": {Fail(trace.Transient)}}}}}}
 		}, `the schedule speaks of tool "sea"`},
 		"unknown sin": {func(a *Adapter, _ *Test) { a.Accept = map[string]string{"sin sloth": "why not"} }, `Accept names "sin sloth", and there is no such sin: correct the name, or take it out`},
+		"a typo":      {func(a *Adapter, _ *Test) { a.Accept = map[string]string{"sin ends-lat": "why not"} }, `correct the name, or take it out; did you mean "sin ends-late"?`},
 		"no reason":   {func(a *Adapter, _ *Test) { a.Accept = map[string]string{"sin ends-late": " "} }, `Accept gives no reason for "sin ends-late"`},
 	} {
 		t.Run(name, func(t *testing.T) {
