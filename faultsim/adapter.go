@@ -92,7 +92,8 @@ type Adapter struct {
 	// invariant, all of its findings; by "row NAME", what a row of the matrix
 	// comes to; by "sin NAME", that nothing notices it. [Check] fails once a rule's
 	// deviation no longer occurs in 500 trials or more, unless they were interrupted,
-	// the matrix once a row's does not, and [Sabotage] once a sin is noticed more often than not.
+	// the matrix once a row's does not, and [Sabotage] once a sin is noticed more often
+	// than not.
 	Accept map[string]string
 
 	// Label gives labels to a trial, by its trace, which are counted like those of

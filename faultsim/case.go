@@ -175,15 +175,15 @@ func parseCase(text string) (savedCase, error) {
 		word := strings.TrimSpace(line)
 		switch {
 		case i == 0 && laterCase(word):
-			return c, &ParseError{1, fmt.Sprintf("the first line is %q, and this version of rehearse reads %q: the file was written by a later one, so update the module", brief(word, 200), caseHeader)}
+			return c, malformed(1, "the first line is %q, and this version of rehearse reads %q: the file was written by a later one, so update the module", word, caseHeader)
 		case i == 0 && word != caseHeader && word != oldCaseHeader:
-			return c, &ParseError{1, fmt.Sprintf("the first line is %q, not %q: this is another file or another version", brief(word, 200), caseHeader)}
+			return c, malformed(1, "the first line is %q, not %q: this is another file or another version", word, caseHeader)
 		case i == 0:
 			c.old = word == oldCaseHeader
 		case word == "" || word[0] == '#':
 		case word == scheduleHeader:
 			if c.invariant == "" {
-				return c, &ParseError{i + 1, "there is no line \"invariant NAME\" above the schedule"}
+				return c, malformed(i+1, "there is no line \"invariant NAME\" above the schedule")
 			}
 			var err error
 			c.schedule, err = parse(strings.Join(lines[i:], ""), i+1)
@@ -191,18 +191,18 @@ func parseCase(text string) (savedCase, error) {
 		case strings.HasPrefix(word, "invariant ") && c.invariant == "":
 			words, err := split(word)
 			if err != nil || len(words) != 2 || words[1] == "" {
-				return c, &ParseError{i + 1, fmt.Sprintf("%q is not \"invariant NAME\", with quotation marks around a name of several words", brief(word, 200))}
+				return c, malformed(i+1, "%q is not \"invariant NAME\", with quotation marks around a name of several words", word)
 			}
 			c.invariant = words[1]
 		default:
 			if ok, err := c.field(word); err != nil {
-				return c, &ParseError{i + 1, err.Error()}
+				return c, malformed(i+1, "%v", err)
 			} else if !ok {
-				return c, &ParseError{i + 1, fmt.Sprintf("%q is neither \"invariant NAME\", found, policy or beside, nor the schedule", brief(word, 200))}
+				return c, malformed(i+1, "%q is neither \"invariant NAME\", found, policy or beside, nor the schedule", word)
 			}
 		}
 	}
-	return c, &ParseError{len(lines), fmt.Sprintf("the case has no schedule: it begins with a line %q", scheduleHeader)}
+	return c, malformed(len(lines), "the case has no schedule: it begins with a line %q", scheduleHeader)
 }
 
 // laterCase reports whether the line begins a case of a later version.

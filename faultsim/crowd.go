@@ -201,10 +201,7 @@ func (c *crowd) idles(d time.Duration, done <-chan struct{}) bool {
 
 // saturated is n times d, at most ten years.
 func saturated(d time.Duration, n int) time.Duration {
-	if d > 0 && time.Duration(n) > 10*longestTime/d {
-		return 10 * longestTime
-	}
-	return d * time.Duration(n)
+	return min(time.Duration(product(int64(n), int64(d))), 10*longestTime)
 }
 
 // reached records a call that has reached a double.

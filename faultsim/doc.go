@@ -483,8 +483,8 @@
 // The smallest schedule is run a hundred times more, or less often where its trace is
 // long, and its traces are compared by [trace.Diff]. The message says that they are the
 // same ("deterministic"), or else which event is the first that differs and how many of
-// a hundred runs fail (-rehearse.reruns: of another number). Where all runs fail and differ at a tie only, the failure is
-// deterministic too, and the message names the tie.
+// a hundred runs fail (-rehearse.reruns: of another number). Where all runs fail and
+// differ at a tie only, the failure is deterministic too, and the message names the tie.
 // It also names the other invariants that the fifty trials behind the failing one
 // break.
 //

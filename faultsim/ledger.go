@@ -59,10 +59,7 @@ func (s *Stage) end(k ledgerKey, out any, done bool) {
 	defer s.mu.Unlock()
 	l := &s.ledger
 	if done {
-		if l.results == nil {
-			l.results = map[ledgerKey]any{}
-		}
-		l.results[k] = out
+		l.keep(k, out)
 	}
 	if other := l.atWork[k]; other != nil {
 		close(other)
@@ -75,10 +72,19 @@ func (s *Stage) first(t *tool, key string) bool {
 	if !s.keyed(t, key) {
 		return true
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	k := ledgerKey{t.name, key}
-	_, done, _ := s.begin(k)
-	if !done {
-		s.end(k, true, true)
+	if _, done := s.ledger.results[k]; done {
+		return false
 	}
-	return !done
+	s.ledger.keep(k, true)
+	return true
+}
+
+func (l *ledger) keep(k ledgerKey, out any) {
+	if l.results == nil {
+		l.results = map[ledgerKey]any{}
+	}
+	l.results[k] = out
 }

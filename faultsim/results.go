@@ -137,11 +137,7 @@ func (b *results) file() string {
 // contractHash tells contracts apart. The names of the rules belong to it, those of
 // [Adapter].Invariants included: a tally counts them by their number.
 func (c *check) contractHash() string {
-	text := c.a.Name + "\n" + string(c.content) + "\n" + string(c.beside)
-	for i := range c.invs {
-		text += "\n" + c.invs[i].Name
-	}
-	return kept.Hash(text)
+	return kept.Hash(strings.Join(append([]string{c.a.Name, string(c.content), string(c.beside)}, c.names()...), "\n"))
 }
 
 // occurred lists the accepted deviations that have.

@@ -42,22 +42,21 @@ func (r *result) narrow() string {
 func (c *check) patient(s Schedule) (Schedule, *result) {
 	left := with(s, func(c *Schedule) {
 		for i := range c.Actions {
-			p := &c.Actions[i]
-			p.Deadline, p.Cancel = 0, 0
-			for _, faults := range p.Faults {
-				for n := range faults {
-					faults[n].Cancel = 0
-				}
-			}
+			c.Actions[i].orphan()
 		}
 	})
 	if left.String() == s.String() {
 		return s, nil
 	}
-	if r := c.trial(&left); r.err == nil && r.narrow() != "" {
-		return left, r
+	return left, c.narrower(&left)
+}
+
+// narrower is a run of the schedule that breaks a narrower rule; nil: it does not.
+func (c *check) narrower(s *Schedule) *result {
+	if r := c.trial(s); r.err == nil && r.narrow() != "" {
+		return r
 	}
-	return s, nil
+	return nil
 }
 
 // worked is an attempt under which a process is told to stop, and whose tool has
@@ -83,7 +82,7 @@ func (c *check) done(s Schedule) (Schedule, *result) {
 						continue
 					}
 					changed := with(s, func(c *Schedule) { c.Actions[i].Faults[name][n] = g })
-					if r := c.trial(&changed); r.err == nil && r.narrow() != "" {
+					if r := c.narrower(&changed); r != nil {
 						return changed, r
 					}
 				}

@@ -120,8 +120,9 @@ func (c *check) smallest(f *failure, runs int) bool {
 // often it does.
 func (c *check) repeated(f *failure) (again *result, rate float64) {
 	name := f.r.found[0].Invariant
-	again, failed := c.repeat(&f.s, name, reruns)
-	if failed < reruns {
+	var seen recurrence
+	c.repeat(&seen, &f.s, name, reruns)
+	if _, failed := seen.most(); failed < reruns {
 		if seeded, broken, ok := c.reseed(f.s, name); ok {
 			if again := c.breaking(&seeded, name); again != nil {
 				f.s, f.lucky = seeded, broken
@@ -129,15 +130,10 @@ func (c *check) repeated(f *failure) (again *result, rate float64) {
 			}
 		}
 	}
-	more, rest := c.repeat(&f.s, name, c.moreReruns()-reruns)
-	switch {
-	case again == nil || more != nil && more.breaks(name) && !again.breaks(name):
-		again, failed = more, 0
-	case more != nil && again.breaks(name) && !more.breaks(name):
-		rest = 0 // they broke other rules only
-	}
-	f.before = repetition{runs: c.moreReruns(), failed: failed + rest}
-	return again, float64(f.before.failed) / float64(f.before.runs)
+	c.repeat(&seen, &f.s, name, c.moreReruns()-reruns)
+	again, failed := seen.most()
+	f.before = repetition{runs: c.moreReruns(), failed: failed}
+	return again, float64(failed) / float64(c.moreReruns())
 }
 
 // replace puts a smaller schedule in the failure's place, where it breaks the
@@ -170,11 +166,24 @@ func (c *check) breaking(s *Schedule, name string) *result {
 	return nil
 }
 
-// repeat runs the schedule again, and returns one of the runs that break the
-// invariant, or else any other, and how many break the same one.
-func (c *check) repeat(s *Schedule, name string, runs int) (again *result, rate int) {
-	var other *result // which breaks other rules only
-	broken := 0
+// A recurrence is what of a failure came back: the runs that broke its rule, and those
+// that broke others only, with the first of each.
+type recurrence struct {
+	again, other   *result
+	failed, others int
+}
+
+// most is a run that broke the rule, or else any other that failed, and how many did the
+// same.
+func (n *recurrence) most() (*result, int) {
+	if n.again == nil {
+		return n.other, n.others
+	}
+	return n.again, n.failed
+}
+
+// repeat runs the schedule so often again, and adds what came of it.
+func (c *check) repeat(seen *recurrence, s *Schedule, name string, runs int) {
 	for i := range runs {
 		run := c.trial
 		if i == 0 {
@@ -183,21 +192,16 @@ func (c *check) repeat(s *Schedule, name string, runs int) (again *result, rate 
 		r := run(s)
 		switch {
 		case r.err != nil || !r.broken():
-			continue
 		case !r.breaks(name):
-			other = cmp.Or(other, r)
+			seen.others++
+			seen.other = cmp.Or(seen.other, r)
 		default:
-			if rate++; again == nil {
-				again = r
-				again.lead(name)
+			if seen.failed++; seen.again == nil {
+				seen.again = r
+				r.lead(name)
 			}
 		}
-		broken++
 	}
-	if again == nil {
-		return other, broken
-	}
-	return again, rate
 }
 
 // spoilt looks for state that has latched, such as a breaker that is open for

@@ -193,6 +193,12 @@ type parser struct {
 }
 
 func (p *parser) errorf(format string, args ...any) error {
+	return malformed(max(p.line, 1), format, args...)
+}
+
+// malformed is what is wrong with a line. What stands there is repeated as far as a
+// message should go.
+func malformed(line int, format string, args ...any) error {
 	for i := range args {
 		switch a := args[i].(type) {
 		case string:
@@ -201,7 +207,7 @@ func (p *parser) errorf(format string, args ...any) error {
 			args[i] = brief(a.Error(), 1000)
 		}
 	}
-	return &ParseError{max(p.line, 1), fmt.Sprintf(format, args...)}
+	return &ParseError{line, fmt.Sprintf(format, args...)}
 }
 
 // byteOrderMark is what some editors put in front of a text.

@@ -118,10 +118,8 @@ func heldBack(sc *scene, a *trace.Action, last *trace.Attempt) bool {
 	switch a.Reason {
 	case trace.ReasonBreakerOpen, trace.ReasonBudget, trace.ReasonDeadline, trace.ReasonInterrupted, trace.ReasonEscalated:
 		return true
-	case 0:
-		return a.Deadline != 0 || sc.denied(a, last.End)
 	}
-	return sc.denied(a, last.End)
+	return a.Reason == 0 && a.Deadline != 0 || sc.denied(a, last.End)
 }
 
 // hitOf is the last success that was answered without a call before the end;
